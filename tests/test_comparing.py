@@ -699,7 +699,9 @@ def changing(n: int, *gains: float) -> dict[str, dict[str, float]]:
 
 def test_few_queries_that_differ_are_said_and_listed() -> None:
     given = changing(50, -0.4, 0.1, 0.25)
-    with pytest.warns(CranfieldWarning, match="only 3 of 50 queries differ") as warned:
+    with pytest.warns(
+        CranfieldWarning, match="new: differs from old on only 3 of 50 queries"
+    ) as warned:
         found = compare(given)
     assert len(warned) == 1
     assert warned[0].filename == __file__
@@ -796,12 +798,12 @@ def test_notes_have_their_place() -> None:
     assert said["identical"].startswith("Identical on all 19 queries")
     of = [(note.code, note.source) for note in found.notes if note.is_grave]
     assert sorted(of) == [
-        ("few-changes", "AP of short, RR of short: new"),
+        ("few-changes", "AP of length=short, RR of length=short: new"),
         ("few-changes", "AP, RR: new"),
-        ("identical", "AP of long, RR of long"),
+        ("identical", "AP of length=long, RR of length=long"),
     ]
     (of_slices,) = [one for one in found.tables() if "by length" in one.title[0]][:1]
-    assert of_slices.notes[0].startswith("Warning: short: new: only 1 of 20 queries differs")
+    assert of_slices.notes[0].startswith("Warning: length=short: new: differs from ")
 
 
 # ---- geometric means ----------------------------------------------------------------------------

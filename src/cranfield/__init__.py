@@ -9,6 +9,7 @@ Everything here is imported when it is first used. Every measure is an attribute
 another one that is usual: `cranfield.P`, `cranfield.MAP`.
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from cranfield.version import __version__ as __version__
@@ -129,14 +130,16 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     def __getattr__(name: str) -> Measure: ...
 
 else:
-    __all__ = sorted(["__version__", *_HOME])
 
     def __getattr__(name: str) -> Any:
         """Return a public name, or the measure that is known by that name."""
         from importlib import import_module
 
+        if name == "__all__":  # what `from cranfield import *` takes: measures, too
+            return __dir__()
         if name in _HOME:
             return getattr(import_module(f"cranfield.{_HOME[name]}"), name)
+        said = None
         if name.isidentifier() and not name.startswith("_"):
             from importlib.util import find_spec
 
@@ -145,9 +148,17 @@ else:
             measure = known_as(name)
             if measure is not None and find_spec(f"cranfield.{name}") is None:
                 return measure  # and cranfield.compat is a module, no other name of Compat
-        raise AttributeError(f"module 'cranfield' has no attribute {name!r}")
+            from cranfield.measures.absent import absent
+
+            said = absent(name.lower())
+        raise AttributeError(
+            f"module 'cranfield' has no attribute {name!r}" + (f": {said}" if said else ""),
+            name=name,
+            obj=sys.modules[__name__],
+        )
 
     def __dir__() -> list[str]:
         from cranfield.measures import definitions
 
-        return sorted([*__all__, *(definition.name for definition in definitions())])
+        measures = (definition.name for definition in definitions())
+        return sorted(["__version__", *_HOME, *measures])

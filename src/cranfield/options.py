@@ -10,7 +10,7 @@ import inspect
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from numbers import Integral, Number
@@ -295,6 +295,7 @@ def takes(
     def named(function: _Function) -> _Function:
         plain = inspect.signature(function)
         *own, last = plain.parameters.values()
+        own = [one for one in own if one.kind is not one.VAR_POSITIONAL]  # see `refuse_others`
         parameters = [one.replace(annotation=inspect.Parameter.empty) for one in own]
         parameters += [
             inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default)
@@ -322,9 +323,21 @@ def takes(
     return named
 
 
-def refuse_others(function: Callable[..., Any], given: Mapping[str, object]) -> None:
-    """Raise TypeError for what is none of the options that `takes` has given to the function."""
+def refuse_others(
+    function: Callable[..., Any], given: Mapping[str, object], more: Sequence[object] = ()
+) -> None:
+    """Raise TypeError for what is none of the options that `takes` has given to the function.
+
+    `more` are arguments beyond those that the function takes by their order.
+    """
     known = function.__signature__.parameters  # type: ignore[attr-defined]
+    if more:
+        order = [one.name for one in known.values() if one.kind is not one.KEYWORD_ONLY]
+        raise TypeError(
+            f"{function.__name__}() takes {', '.join(order)} by their order, and got {len(more)} "
+            "more; several runs are one argument, a list or a dict {name: run}: "
+            f"{function.__name__}(qrels, [one, other], ...)"
+        )
     for name in given:
         if name in ("metric", "metrics", "measure") and "measures" in known:
             raise TypeError(

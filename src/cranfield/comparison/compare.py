@@ -1,9 +1,9 @@
 """compare: is one system better than another, by how much, how sure is that, and where."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Never, Unpack
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from cranfield.comparison.randomization import step_down
 from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings, SettingsOptions
 from cranfield.data.judging import Judging
 from cranfield.formats.small.labels import label_rows
-from cranfield.notes import warn_of
+from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike
@@ -35,7 +35,7 @@ def compare(
     qrels: Any,
     runs: Any = None,
     measures: MeasuresLike | None = None,
-    *,
+    *_more: Never,
     slices: Any = None,
     **options: Unpack[CompareOptions],
 ) -> Comparison:
@@ -80,7 +80,7 @@ def compare(
     (True, 'better')
 
     """
-    refuse_others(compare, options)
+    refuse_others(compare, options, _more)
     settings = Settings.of(options)
     aligned = align(
         qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)
@@ -100,6 +100,8 @@ def compare(
         corrected = [found for family in families for found in _corrected(family)]
         for cell, (p, comparisons), bounds in zip(cells, corrected, unjudged, strict=True):
             results.append(result_of(cell, p, comparisons, bounds))
+        if one is every:
+            notes += _of_families(cells, [pair for pair, _ in corrected])
     found = Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
     warn_of(found.notes)
     return found
@@ -113,6 +115,24 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
     base = names.index(baseline)
     others = np.delete(np.arange(len(names)), base)
     return others, np.full(len(others), base)
+
+
+def _of_families(cells: Sequence[Cell], corrected: Sequence[Floats]) -> Iterator[Note]:
+    """Say of several measures that each is corrected by itself, and what all together would do."""
+    settings = cells[0].settings
+    n = sum(map(len, corrected))
+    if len(cells) == 1 or settings.family == "all" or settings.correction == "none" or not n:
+        return
+    text = (
+        "Each measure is corrected by itself; family='all' (--family all) corrects over all "
+        f"{n:,} comparisons"
+    )
+    marked = np.concatenate(corrected) <= settings.alpha
+    if settings.correction in CORRECTIONS and marked.any():
+        together = np.concatenate([pair for pair, _ in _corrected(cells)]) <= settings.alpha
+        left = int(np.count_nonzero(marked & together))
+        text += f", and leaves {left:,} of the {int(np.count_nonzero(marked)):,} that are marked"
+    yield Note("family", "info", f"{text}.", count=n)
 
 
 def _corrected(family: Sequence[Cell]) -> list[tuple[Floats, Comparisons]]:

@@ -55,7 +55,7 @@ class Comparison(Shown):
         """All that there is to know: of each result, with its measure, and of the data."""
         found = merged(
             (
-                (one.measure if one.slice is None else f"{one.measure} of {one.slice}", note)
+                (" of ".join(filter(None, (one.measure, one.of))), note)
                 for one in self.results
                 for note in one.notes
             ),

@@ -16,7 +16,7 @@ What a mean has to reach, whatever the baseline, is a threshold.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, Never, Unpack
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def gate(
     qrels: Any,
     runs: Any = None,
     measures: MeasuresLike | None = None,
-    *,
+    *_more: Never,
     baseline: str | None = None,
     margin: float | str | None = None,
     **options: Unpack[GateOptions],
@@ -122,7 +122,7 @@ def gate(
     True
 
     """
-    refuse_others(gate, options)
+    refuse_others(gate, options, _more)
     settings = GateSettings.of(options)
     stated = _stated(baseline, margin, measures, settings)
     least = by_measure(settings.at_least)

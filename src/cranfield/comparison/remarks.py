@@ -155,14 +155,19 @@ def _doubts(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
             f"{one.query_id} {number(one.other_score)} to {number(one.score)}"
             for one in pair.changes
         ]
-        text = f"only {pair.changed} of {n:,} queries {differ}: {', '.join(shown)}. {_SO_FEW}."
+        few_of = f"only {pair.changed} of {n:,} queries"
+        said = f"{few_of} {differ}"
+        if settings.baseline is not None:  # the source is the system alone
+            said = f"differs from {pair.other} on {few_of}"
+        text = f"{said}: {', '.join(shown)}. {_SO_FEW}."
         yield Note("few-changes", "warning", text, pair.changed, _named(pair, settings))
     if skewed := of.get("skewed"):
         text = (
             "Skewed differences (a few large ones to one side): "
             f"{some([_named(one, settings) for one in skewed])}. {n:,} queries are few for these: "
             "every test then gives more false alarms, and every interval misses more often, than "
-            "alpha says."
+            "alpha says. Look at the large ones (--changes 5); do not rest on a p near alpha; more "
+            "queries help."
         )
         yield Note("skewed", "warning", text, n, count=len(skewed))
 

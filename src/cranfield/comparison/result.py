@@ -122,6 +122,11 @@ class Result:
     letters: Sequence[str] | None  # systems that share one are not found to differ; of all pairs
     notes: tuple[Note, ...]  # what to know before believing it
 
+    @property
+    def of(self) -> str:
+        """Which slice it is, as `type=how to`; empty for all queries."""
+        return "" if self.slice is None else f"{self.label}={self.slice}"
+
     @cached_property
     def by_names(self) -> Mapping[tuple[str, str], Pair]:
         """Return the pairs by (system, other)."""

@@ -68,7 +68,7 @@ def table_of(results: Sequence[Result], settings: Settings, notes: Sequence[Note
     lines = [line for result in results for line in _lines(result, settings)]
     columns = wanted(_columns(results, settings))
     n_labels = [one.heading for one in columns].index("mean")
-    found = merged(((one.slice or "", note) for one in results for note in one.notes), listed=some)
+    found = merged(((one.of, note) for one in results for note in one.notes), listed=some)
     said = [*_on_marks(results, settings), *legend(columns), *_on_judged(results, settings)]
     ends = [(one.result.ordered[0].mean, one.result.ordered[-1].mean) for one in lines]
     best = (i for i, (first, last) in enumerate(ends) if lines[i].system.mean == first != last)

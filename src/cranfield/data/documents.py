@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self, TypeVar, get_args
 
 from cranfield.arrays.ids import Ids
 from cranfield.data.judging import Judging
-from cranfield.data.order import Grouped, come_back, grouped
-from cranfield.errors import InputError, OptionError, one_of
+from cranfield.data.order import Grouped, come_back, grouped, refused
+from cranfield.errors import DuplicateError, InputError, OptionError, one_of
 from cranfield.formats.block import (
     Block,
     Errors,
@@ -202,6 +202,28 @@ class Documents:
         try:
             return use(lambda: blocks(self._rows.blocks(roles, self.errors, progress)))
         except _ApartError:
-            from cranfield.data.regroup import regrouped
+            pass
+        except DuplicateError as error:
+            raise self.twice(error, judging) from None
+        from cranfield.data.regroup import regrouped
 
+        try:
             return use(lambda: blocks(regrouped(self._rows.blocks(roles, self.errors))))
+        except DuplicateError as error:
+            raise self.twice(error, judging) from None
+
+    def twice(self, error: DuplicateError, judging: Judging) -> InputError:
+        """Return the error of the first row of all whose document another row has.
+
+        `error` is that of one of them: blocks, and rows that were brought together, may come in
+        another order than the rows. To find it, the run is read once more.
+        """
+        if judging.duplicates != "refuse":
+            return error
+        found = copy.copy(self)
+        found.errors = "skip"
+        each = found.in_whole_queries(
+            (), Judging(duplicates="first"), lambda wholes: [one.repeated for one in wholes()]
+        )
+        repeated = sum(each, LeftOut())
+        return refused(repeated) if repeated.count else error

@@ -27,7 +27,7 @@ from cranfield.data.order import (
 )
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import OptionError
+from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NONE_LEFT_OUT, LeftOut, Load, Progress
 from cranfield.formats.objects import Nested, by_position
 from cranfield.formats.values import scores_of
@@ -63,6 +63,20 @@ def matches(
     qrels: Qrels, runs: Sequence[Run], judging: Judging, progress: Progress | None, costs: bool
 ) -> Iterator[Match]:
     """Yield each run's match. The blocks of all runs go through the same threads, in order."""
+    try:
+        yield from _matches(qrels, runs, judging, progress, costs)
+    except _TwiceError as found:
+        i, error = found.args
+        raise runs[i].twice(error, judging) from None
+
+
+class _TwiceError(Exception):
+    """A block of a run has a document twice: the number of the run, and the error."""
+
+
+def _matches(
+    qrels: Qrels, runs: Sequence[Run], judging: Judging, progress: Progress | None, costs: bool
+) -> Iterator[Match]:
     if all(run.nested is not None for run in runs):  # no threads: Python does not let go of them
         yield from (_match_dicts(qrels, run, judging) for run in runs)
         return
@@ -78,7 +92,10 @@ def matches(
 
     def matched(task: tuple[int, Load]) -> tuple[int, _Part]:
         i, load = task
-        return i, _matched_block(qrels, runs[i], judging, load)
+        try:
+            return i, _matched_block(qrels, runs[i], judging, load)
+        except DuplicateError as error:
+            raise _TwiceError(i, error) from None
 
     done = groupby(in_threads(matched, tasks()), key=itemgetter(0))
     ready = None

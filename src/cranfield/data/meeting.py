@@ -27,12 +27,13 @@ from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.render.numbers import number_of, queries_of, short
 
+_UNANSWERED = "Each would score 0: the mean is not comparable with that of a run which has them."
 _BESIDE = (
     ("without_results", "without results: counted as retrieving nothing."),
     ("without_relevant", "without a relevant document (no grade above 0)."),
     ("without_judgments", "of the run left out: not in the qrels."),
-    ("without_run", f"of the qrels left out: {WHY['both']}."),
-    ("none_retrieved", f"of the qrels left out: {WHY['retrieved']}."),
+    ("without_run", f"of the qrels left out: {WHY['both']}. {_UNANSWERED}"),
+    ("none_retrieved", f"of the qrels left out: {WHY['retrieved']}. {_UNANSWERED}"),
     ("none_relevant", f"of the qrels left out: {WHY['relevant']}."),
     ("unjudged_queries", "of the run not in the qrels: counted as 0."),
 )
@@ -127,7 +128,7 @@ class Meeting:
 def _hinting(note: Note) -> Note:
     if not note.is_grave:
         return note
-    sign = "" if note.text.endswith("?") else "."
+    sign = "" if note.text.endswith(("?", ".")) else "."
     return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
 
 
@@ -148,6 +149,10 @@ def _suspicions(met: Meeting) -> Iterator[Note]:
             yield from _ranks_in(run.nested, qrels)
         elif match.placed.n_unsorted:
             yield from _against(run)
+    if match.unknown and not match.in_run.all():
+        from cranfield.data.spelling import queries_spelt_otherwise
+
+        yield from queries_spelt_otherwise(qrels.query_ids, match.in_run, match.unknown)
     if not len(match.row) and np.count_nonzero(match.n_retrieved):
         from cranfield.data.spelling import affix_of
 

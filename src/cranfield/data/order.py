@@ -59,7 +59,7 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
         suspect = np.flatnonzero(np.isin(keys, same_key, kind="sort"))
         again = _again(block, group, suspect)
         if len(again):
-            repeated = _repeated(block, int(again[0]), len(again))
+            repeated = _repeated(block, again)
             if judging.duplicates == "refuse":
                 raise repeated.first()
             if judging.duplicates in ("best", "once") and by is not None:
@@ -108,15 +108,28 @@ def by_document(docs: Ids, group: Ints, by: Floats | None) -> tuple[Ints, Bools]
     return order, changes(group[order], numbers[order])
 
 
-def _repeated(block: Block, row: int, count: int) -> LeftOut:
-    """Return so many rows whose document another one has; the first is `row`."""
+def _repeated(block: Block, rows: Ints) -> LeftOut:
+    """Return these rows, ascending, as those whose document another one has."""
+    row = int(rows[0] if block.given is None else rows[block.given[rows].argmin()])
 
     def error() -> InputError:
         doc, query = decode(block.doc[row]), decode(block.query[row])
         problem = f"the document {doc!r} occurs twice for query {query!r}"
         return block.error(row, problem, twice_hint(doc, TWICE), DuplicateError)
 
-    return LeftOut({"duplicate": (count, error)})
+    at = 0 if block.given is None else int(block.given[row])
+    return LeftOut({"duplicate": (len(rows), error)}, at)
+
+
+def refused(repeated: LeftOut) -> InputError:
+    """Return the error of rows whose document another one has: the first, and how many there are.
+
+    There must be one.
+    """
+    error = repeated.first()
+    if repeated.count == 1:
+        return error
+    return error.but(problem=f"{error.problem}; {repeated.count:,} rows repeat a document")
 
 
 def _dropping(block: Block, rows: Ints | list[int]) -> Block:

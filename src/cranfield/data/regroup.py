@@ -23,7 +23,7 @@ def together(block: Block) -> Block:
     n_hashes = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
     if len(block) and len(block.query.take(order).begins()) > n_hashes:  # two ids of the same hash
         order = block.query.numbers().argsort(kind="stable")
-    return replace(block.take(order), left_out=block.left_out, empty=block.empty)
+    return replace(block.take(order), left_out=block.left_out, empty=block.empty, given=order)
 
 
 def _fixed_hashes(queries: Ids) -> Words:
@@ -77,7 +77,7 @@ def regrouped(loads: Iterable[Load]) -> Iterator[Load]:
     parts = list(in_threads(_dealt, loads))
     left_out = sum((part.block.left_out for part in parts), LeftOut())
     empty = [query for part in parts for query in part.block.empty]
-    parts = [part for part in parts if len(part.block)]
+    parts = [part for part in _numbered(parts) if len(part.block)]
     if not parts:
         return
     ends = np.cumsum(np.sum([np.diff(part.starts[part.bounds]) for part in parts], axis=0))
@@ -87,6 +87,17 @@ def regrouped(loads: Iterable[Load]) -> Iterator[Load]:
         end = max(begin + 1, int(np.searchsorted(ends, before + SIZES.rows, side="right")))
         yield partial(_piece, parts, begin, end, left_out, empty)
         begin, left_out, empty = end, LeftOut(), []  # these are told with the first
+
+
+def _numbered(parts: Iterable[_Dealt]) -> Iterator[_Dealt]:
+    """Yield the blocks with the places that their rows had among all, in four bytes each."""
+    before = 0
+    for part in parts:
+        given = part.block.given
+        assert given is not None  # noqa: S101 - `_dealt` has put the rows in another order
+        given = given + np.uint32(before)
+        yield part._replace(block=replace(part.block, given=given))
+        before += len(part.block)
 
 
 def _dealt(load: Load) -> _Dealt:
@@ -101,6 +112,7 @@ def _dealt(load: Load) -> _Dealt:
     keys = ordered[begins]
     rows = replace(block, query=Ids.of([])).take(order)  # each run's query is held once
     rows = replace(rows, doc=rows.doc.compact(), left_out=block.left_out)
+    rows = replace(rows, given=order.astype(np.uint32))
     edges = np.arange(1, _BUCKETS, dtype=np.uint64) << np.uint64(64 - 14)
     bounds = np.concatenate(([0], np.searchsorted(keys, edges), [len(keys)]))
     queries = block.query.take(order[begins]).compact()

@@ -12,9 +12,9 @@ from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import spans
 from cranfield.data.judging import Judging
-from cranfield.data.order import grouped, without
+from cranfield.data.order import grouped, refused, without
 from cranfield.data.preferences import Levels
-from cranfield.errors import DuplicateError, InputError
+from cranfield.errors import InputError
 from cranfield.formats.block import (
     NONE_LEFT_OUT,
     Block,
@@ -221,13 +221,14 @@ def _from_blocks(
     blocks = [block for block in blocks if len(block)]
     if not blocks:
         raise _no_judgment(named(rows.sources), left_out)
-    is_of_runs = duplicates in ("once", "each", "joined")
-    kept = Judging(duplicates="refuse" if is_of_runs else duplicates)
-    try:
-        by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
-    except DuplicateError as twice:
-        hints = (twice.hint, _ONE_GRADE if is_of_runs else None, rows.twice)
-        raise twice.but(hint=" ".join(filter(None, hints))) from None
+    kept = Judging(duplicates="best" if duplicates == "best" else "first")
+    by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
+    if by_query.repeated.count and duplicates not in ("first", "best"):
+        is_of_runs = duplicates != "refuse"
+        alike = not (has_grades or by_span)
+        twice = refused(by_query.repeated)
+        hints = twice.hint, _ONE_GRADE * is_of_runs, _ALIKE * alike, rows.twice
+        raise twice.but(hint=" ".join(filter(None, hints)))
     whole = by_query.block
     queries = list(dict.fromkeys([*by_query.queries, *empty]))
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
@@ -255,6 +256,7 @@ def _from_blocks(
     )
 
 
+_ALIKE = "Without grades such rows are alike: 'first' and 'best' count the document once."
 _ONE_GRADE = "'once', 'each' and 'joined' are for runs: a judged document has one grade."
 
 

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ids import decode, encode
+from cranfield.arrays.ranked import Bools
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import other_affix
 from cranfield.errors import InputError, NothingSharedError
+from cranfield.notes import Note
+from cranfield.render.numbers import queries_of
 
 _QUERIES_LOOKED_AT = 20
 
@@ -58,6 +61,31 @@ def _shared(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterat
             yield decode(queries[i]), judged[queries[i]], map(decode, docs)
         if shared:
             return
+
+
+def queries_spelt_otherwise(
+    query_ids: Sequence[str], in_run: Bools, unknown: Any
+) -> Iterator[Note]:
+    """Say that queries that the run lacks are in it, but spelt otherwise.
+
+    `in_run`, (n_queries,), tells which of the `query_ids` the run has; `unknown` are those of its
+    own, as text or bytes.
+    """
+    missing = [query_ids[i] for i in np.flatnonzero(~in_run).tolist()]
+    if not missing or not unknown:
+        return
+    spelt = {_plain(query): query for query in missing}
+    theirs = (query if isinstance(query, str) else decode(query) for query in unknown)
+    same = [(spelt[_plain(query)], query) for query in theirs if _plain(query) in spelt]
+    if same:
+        one, other = min(same)
+        n = len({query for query, _ in same})
+        text = (
+            f"{queries_of(n)} of the qrels, of {len(missing):,} that the run lacks, differ only in "
+            f"how they are written: {one!r:.80} in the qrels, {other!r:.80} in the run. Such rows "
+            "count for nothing: write blanks, capitals, leading zeros and 1 or 1.0 alike."
+        )
+        yield Note("query-spelling", "warning", text, n, count=n, query_id=one)
 
 
 def nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputError:

@@ -14,7 +14,7 @@ from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
 from cranfield.formats.block import Errors, Progress, check_errors
 from cranfield.formats.identifiers import is_id
-from cranfield.measures import Measure
+from cranfield.measures import Measure, known_as
 from cranfield.notes import warn_of
 from cranfield.options import checked, function_or_none, refuse_others, takes
 from cranfield.scoring.arguments import Reading, arranged
@@ -112,7 +112,12 @@ recip_rank)
         measure = named
     if query is not None and not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
-    one, *more = measures_of(_USUAL if measure is None else measure)
+    try:
+        one, *more = measures_of(_USUAL if measure is None else measure)
+    except MeasureError as error:
+        if isinstance(query, str) and known_as(query) is not None:
+            raise MeasureError(f"{error} The order is: qrels, run, measure, query.") from None
+        raise
     if more:
         raise MeasureError(f"one measure is explained at a time: {one}, say")
     if query is not None and how.queries != "judged":

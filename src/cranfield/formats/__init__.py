@@ -33,6 +33,8 @@ def rows_of(
     of these, OptionError for a format or a column that does not exist.
     """
     check_errors(errors)
+    if columns and isinstance(columns.get(what.word), Mapping):
+        columns = columns_for(columns, what)
     if is_path:
         from cranfield.formats.files import file_rows  # and all formats, which a dict does not need
 

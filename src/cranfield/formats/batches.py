@@ -207,7 +207,16 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
         )
         if not fit.fullmatch(str(kind)):
             problem = f"column {name!r} holds {kind}, expected {expected}"
-            raise InputError(problem, source=source, kind="columns")
+            is_float = role in IDS and NUMBER_TYPE.fullmatch(str(kind))
+            raise InputError(
+                problem,
+                source=source,
+                hint=f"Ids that became fractions, as pandas makes them of numbers with gaps: "
+                f"frame[{name!r}].astype('Int64'), without the rows that have none."
+                if is_float
+                else None,
+                kind="columns",
+            )
 
 
 def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:

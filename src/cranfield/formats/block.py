@@ -69,13 +69,14 @@ class LeftOut:
     """
 
     faults: Mapping[str, tuple[int, Callable[[], InputError]]] = field(default_factory=dict)
+    at: int = 0  # the row of the first, where rows come in another order than they were given
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what a copy needs: the errors, not how to find them."""
         known = {
             kind: (count, partial(_same, first())) for kind, (count, first) in self.faults.items()
         }
-        return LeftOut, (known,)
+        return LeftOut, (known, self.at)
 
     @property
     def count(self) -> int:
@@ -95,11 +96,13 @@ class LeftOut:
     def __add__(self, other: "LeftOut") -> "LeftOut":
         if not other.faults:
             return self
+        if not self.faults:
+            return other
         faults = dict(self.faults)
         for kind, (count, error) in other.faults.items():
             before, first = faults.get(kind, (0, error))
-            faults[kind] = before + count, first
-        return LeftOut(faults)
+            faults[kind] = before + count, error if other.at < self.at else first
+        return LeftOut(faults, min(self.at, other.at))
 
 
 def _same(error: InputError) -> InputError:
@@ -148,6 +151,7 @@ class Block:
     where: Callable[[int], tuple[int | None, str | None]] = _nowhere
     left_out: LeftOut = field(default_factory=LeftOut)
     empty: Sequence[bytes] = ()  # queries that have no rows; only JSON can say so
+    given: Ints | None = None  # (rows,) their places before they were put in another order
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -180,6 +184,7 @@ class Block:
             {role: _taken(column, rows) for role, column in self.columns.items()},
             self.source if not callable(self.source) else lambda row: self._source(at(row)),
             lambda row: self.where(at(row)),
+            given=None if self.given is None else self.given[rows],
         )
 
     def of(self, query: bytes) -> "Block | None":
@@ -240,6 +245,7 @@ def joined(parts: Sequence[Block]) -> Block:
         where,
         sum((part.left_out for part in parts), LeftOut()),
         [query for part in parts for query in part.empty],
+        None if parts[0].given is None else _stacked([part.given for part in parts]),
     )
 
 

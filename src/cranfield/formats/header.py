@@ -63,7 +63,7 @@ def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -
     for role, column in given.items():
         if column is ALL_RELEVANT:
             continue
-        at = _stated_column(names, column)
+        at = _stated_column(names, column, what, stated)
         if at in found.values():
             raise _two_roles(names[at], next(one for one in found if found[one] == at), role)
         found[role] = at
@@ -231,8 +231,8 @@ def by_number(what: What) -> str:
 def state_columns(what: What) -> str:
     """Return how to say which column is which."""
     return (
-        f"To say which is which: columns={{'query_id': ..., 'doc_id': ..., {what.number!r}: ...}}, "
-        f"--{what.word}-columns query_id=...,doc_id=...,{what.number}=..."
+        f"To say which is which: columns={{{what.word!r}: {{'query_id': ..., 'doc_id': ..., "
+        f"{what.number!r}: ...}}}}, --{what.word}-columns query_id=...,doc_id=...,{what.number}=..."
     )
 
 
@@ -401,6 +401,28 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
     return OptionError(f"columns: {name!r} is not known{guess}; choose of {choices}")
 
 
+def _of_another(what: What, stated: ColumnsLike) -> str:
+    """Return how to state columns that one of several tables lacks, of the others alone."""
+    typed = ",".join(f"{name}={'-' if its is None else its}" for name, its in stated.items())
+    if what is What.QRELS:
+        others, other = "the run alone has", What.RUN.word
+    else:
+        others, other = "the judgments alone have", What.QRELS.word
+    shown = ", ".join(f"{name!r}: {its!r}" for name, its in stated.items())
+    hint = (
+        f"If {others} such columns: columns={{{other!r}: {{{shown}, ...}}}}, --{other}-columns "
+        f"{typed},... "
+    )
+    apart = "To state both sides apart: columns={'qrels': {...}, 'run': {...}}."
+    if what is What.QRELS:
+        return hint + apart
+    of_runs = (
+        f"If another run has them, Run(data, columns={{{shown}}}) reads that one by itself, "
+        f"and `cranfield convert IN OUT --columns {typed}` gives it the usual names. "
+    )
+    return of_runs + apart if what.number in stated else hint + of_runs + apart  # or no judgments
+
+
 def _two_roles(column: str | int | None, *roles: Role) -> OptionError:
     first, second = (COLUMNS[role].public for role in roles)
     shown = f"{column!r:.40}"
@@ -410,7 +432,9 @@ def _two_roles(column: str | int | None, *roles: Role) -> OptionError:
     )
 
 
-def _stated_column(names: Sequence[str], column: str | int | None) -> int:
+def _stated_column(
+    names: Sequence[str], column: str | int | None, what: What, stated: ColumnsLike | None
+) -> int:
     if isinstance(column, int):
         if column > len(names):
             raise InputError(f"has {len(names)} columns, no column {column}", kind="columns")
@@ -419,8 +443,7 @@ def _stated_column(names: Sequence[str], column: str | int | None) -> int:
         problem = "has two columns" if column in names else "has no column"
         raise InputError(
             f"{problem} {column!r}; {listed_names(names)}",
-            hint="What the columns of judgments and of the run are called, where they differ: "
-            "columns={'qrels': {...}, 'run': {...}}; --qrels-columns, --run-columns.",
+            hint=_of_another(what, stated or {}),
             kind="columns",
         )
     return names.index(str(column))

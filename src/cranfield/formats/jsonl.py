@@ -179,12 +179,14 @@ class JsonList(JsonLines):
         for line, value in _elements(source, None):
             if isinstance(value, dict):
                 return line, _shown(value), value
-            problem = "expected a JSON object"
+            problem, hint = "expected a JSON object", None
+            if not isinstance(value, Repeated | list):
+                hint = "Of one query, a list of ids stands in a list: [[1, 3, 5]]."
             if isinstance(value, Repeated):
                 names = [name for name, _ in value]
                 twice = next(name for name in names if names.count(name) > 1)
                 problem = f"has more than one {twice!r}"
-            raise InputError(problem, source=source.name, line=line, text=_shown(value))
+            raise InputError(problem, source=source.name, line=line, text=_shown(value), hint=hint)
         raise InputError("holds no rows", source=source.name)
 
     def cells(self, progress: Progress | None = None) -> Iterator[Cells]:

@@ -48,6 +48,13 @@ _ABSENT = (
         "IDBasedContextRecall); with judged nuggets, `cranfield nuggets`.",
     ),
     Absent(
+        "m?apk",
+        "in ml_metrics, it is the average precision of the first k, divided by min(R, k) of R "
+        "relevant documents",
+        "Here it is AP(over='reachable')@k: (AP(over='reachable')@10)(actual, predicted) of one "
+        "list, evaluate(actual, predicted, \"AP(over='reachable')@10\") of lists of lists.",
+    ),
+    Absent(
         "idbasedcontextprecision",
         "ragas' share of the retrieved ids that are relevant",
         "It is SetP, or P@k for the first k.",

@@ -10,7 +10,7 @@ import numpy as np
 from cranfield.data.lists import relevant_beside
 from cranfield.errors import InputError
 from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
-from cranfield.measures.registry import Definition, definitions, nearest
+from cranfield.measures.registry import WIDTH, Definition, definitions, nearest
 from cranfield.options import is_whole
 
 # What a list is called in a call; what others call it; and what others call the cutoff.
@@ -65,6 +65,11 @@ class Call:
                 "sets parameters; use one of the two"
             )
         truth, ranking = lists
+        if is_list(truth) and is_list(ranking) and any(is_list(one) for one in truth):
+            raise InputError(
+                f"{self.text}(truth, ranking) scores one list, and got lists of lists",
+                hint=f"Of a list for each query: evaluate(actual, predicted, {self.text!r}).",
+            )
         graded: Mapping[Any, Any] = truth if isinstance(truth, Mapping) else graded_one(truth)
         in_order = self._in_any_order(ranking) if isinstance(ranking, Set) else ranking
         scored: Mapping[Any, Any] = (
@@ -149,6 +154,26 @@ class Call:
         if isinstance(lists[0], str | bytes):
             return f"{lists[0]!r:.40} is a text, no list of grades such as [1, 0]; "
         return ""
+
+
+def called(definition: Definition) -> str:
+    """Return how a measure is called with one list; an empty text of one that takes no list."""
+    from textwrap import fill  # which little else needs
+
+    if definition.traits.takes_groups:
+        return ""
+    name = definition.name
+    cut = f"{name}@{0.5 if definition.cutoff_kind == 'recall' else 5}"
+    one = f"({cut})" if definition.cutoff == "required" else name
+    with_cutoff = f" With a cutoff: ({cut})(truth, ranking)." * (definition.cutoff == "optional")
+    text = (
+        f"Called: {one}(['d1', 'd3'], ['d3', 'd2']), the relevant documents, then the ranking, "
+        f"best first; of grades, {one}({{'d1': 3, 'd3': 1}}, ...); {one}([1, 0, 2]), the grades of "
+        f"what was retrieved.{with_cutoff} Two lists of numbers are ids: scores, as scikit-learn "
+        f"takes them, are a dict {{document: score}}. Over queries: evaluate(qrels, run, "
+        f"{one.strip('()')!r})."
+    )
+    return "\n" + fill(text, WIDTH, subsequent_indent="    ")
 
 
 def _may_be_grade(value: object) -> bool:

@@ -15,7 +15,7 @@ from cranfield.data.judged import ENDLESS, Judged
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
-from cranfield.measures.call import Call, unknown_parameter
+from cranfield.measures.call import Call, called, unknown_parameter
 from cranfield.measures.parameters import NUMBER, Depth, Gains, written
 from cranfield.measures.registry import (
     AGGREGATIONS,
@@ -37,7 +37,7 @@ class _Documentation:
         self._text = text
 
     def __get__(self, one: Any, _: object = None) -> str | None:
-        return self._text if one is None else str(one.definition.page)
+        return self._text if one is None else one.definition.page + called(one.definition)
 
 
 @dataclass(frozen=True, repr=False)

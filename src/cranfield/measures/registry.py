@@ -188,11 +188,11 @@ class Definition(Declaration):
     @property
     def page(self) -> str:
         """The measure's page, as `help` shows it: pattern, documentation, formula, parameters."""
-        from textwrap import fill  # which nothing else needs
+        from textwrap import fill  # which little else needs
 
-        above = [fill(one, _WIDTH) for one in (self.pattern, *self.documentation.split("\n\n"))]
+        above = [fill(one, WIDTH) for one in (self.pattern, *self.documentation.split("\n\n"))]
         facts = [f"{what}: {said}" for what, said in (*self.facts, *self.meanings)]
-        below = [fill(one, _WIDTH, subsequent_indent="    ") for one in facts]
+        below = [fill(one, WIDTH, subsequent_indent="    ") for one in facts]
         return "\n\n".join([*above, "\n".join(below)])
 
     @property
@@ -203,7 +203,7 @@ class Definition(Declaration):
         return self.name + written(self.defaults.items(), self.names.unnamed) + at
 
 
-_WIDTH = 75  # of a page's lines, which `help` indents
+WIDTH = 75  # of a page's lines, which `help` indents
 
 _UNDECLARED = (
     "its declaration does not say what becomes of them; if its function has a meaning for them, "

@@ -137,6 +137,14 @@ measures=... by name.
     order = _order(names)
     beside = order if verb is not None else _SCORES_ALONE
     _refuse_pair(qrels, names)
+    if _are_ids(qrels) and _are_ids(runs):
+        name = "evaluate" if verb is None else verb.__name__
+        raise InputError(
+            f"{first} and {second} are one list each, without queries",
+            hint=f"Ids of one query: {name}([{first}], [{second}], ...), or a measure by itself, "
+            "AP(truth, ranking). The grades of what was retrieved are one list: "
+            f"{name}(*grades([3, 2, 0]), ...).",
+        )
     if isinstance(qrels, Scores | Systems) or _are_scores(qrels):
         said = "scores, and runs are given, too"
         if verb is not None:
@@ -151,7 +159,9 @@ measures=... by name.
     if isinstance(runs, str | Measure | list | tuple) and _are_measures(runs):
         hint = order if verb is not None else f"{order} {_SCORES_ALONE}"
         if _are_grades(qrels):
-            hint = f"Grades alone are judgments and a run: *grades({qrels!r:.60}), {runs!r:.60}."
+            name = "evaluate" if verb is None else verb.__name__
+            hint = f"Grades alone are judgments and a run: {name}(*grades({qrels!r:.60}), "
+            hint += f"{runs!r:.60})."
         raise InputError(f"{second}={runs!r:.60} is a measure", hint=hint)
 
 
@@ -227,6 +237,16 @@ def _refuse_pair(data: Any, names: Sequence[str]) -> None:
             if isinstance(data, Graded | GradedSystems)
             else f"Leave out the inner parentheses: ({', '.join(names)}).",
         )
+
+
+def _are_ids(data: Any) -> bool:
+    """Tell whether the data are one list of ids or grades: whole numbers or texts, and no files."""
+    if not isinstance(data, list | tuple | np.ndarray) or len(data) == 0:
+        return False
+    return all(
+        is_whole(one) or (isinstance(one, str) and "." not in one and not os.path.exists(one))
+        for one in data
+    )
 
 
 def _are_grades(data: Any) -> bool:

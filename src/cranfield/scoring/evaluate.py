@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Never, Unpack, overload
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
@@ -10,6 +10,7 @@ from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError, OptionError
 from cranfield.formats.block import Errors, Progress, check_errors
+from cranfield.formats.frames import is_table
 from cranfield.formats.small.labels import LabelRows, label_rows
 from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import Note, warn_of
@@ -76,7 +77,7 @@ def evaluate(
     qrels: QrelsLike,
     runs: RunLike | SeveralRuns | None = None,
     measures: MeasuresLike = DEFAULT_MEASURES,
-    *,
+    *_more: Never,
     convention: str | None = None,
     bounds: bool = False,
     slices: Any = None,
@@ -144,7 +145,7 @@ def evaluate(
     {'R@5': 0.5}
 
     """
-    refuse_others(evaluate, judging)
+    refuse_others(evaluate, judging, _more)
     check_errors(errors)
     checked("progress", progress, function_or_none)
     refuse_mapping(measures)
@@ -296,19 +297,21 @@ def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
 
 
 def refuse_mapping(measures: object) -> None:
-    """Raise MeasureError for a mapping where measures are expected."""
-    if isinstance(measures, Mapping):
+    """Raise MeasureError for a mapping, a table or a run where measures are expected."""
+    if isinstance(measures, Mapping | Run) or is_table(measures):
+        what = {dict: "a mapping", Run: "a run"}.get(type(measures), "a table")
+        shown = " ".join(f"{measures!r:.60}".split())
         raise MeasureError(
-            f"expected measures such as 'nDCG@10', got a mapping, {measures!r:.60}; judgments and "
-            "runs come before the measures, several runs in one list"
+            f"expected measures such as 'nDCG@10', got {what}, {shown}; judgments and "
+            "runs come before the measures, several runs in one list or dict: (qrels, [a, b], ...)"
         )
 
 
 def measures_of(measures: MeasuresLike) -> tuple[Measure, ...]:
     """Return the measures that are named, each once."""
+    refuse_mapping(measures)
     if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
         measures = [measures]
-    refuse_mapping(measures)
     found: list[Measure] = []
     for one in measures:
         if isinstance(one, Measure):

@@ -14,7 +14,7 @@ from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import level_scores, mostly, nothing_judged
-from cranfield.data.spelling import affix_of
+from cranfield.data.spelling import affix_of, queries_spelt_otherwise
 from cranfield.errors import InputError
 from cranfield.formats.block import LeftOut, Progress
 from cranfield.formats.source import Source
@@ -243,6 +243,9 @@ def _about_queries(meeting: Meeting) -> Iterator[Note]:
         yield Note(
             "queries-without-results", "warning", text, count=without_results, query_id=missing
         )
+    yield from queries_spelt_otherwise(
+        meeting.qrels.query_ids, meeting.match.in_run, meeting.match.unknown
+    )
     if without_judgments:
         text = f"{queries_of(without_judgments)} of the run without judgments: not scored"
         yield Note("queries-without-judgments", "info", text, count=without_judgments)

@@ -70,6 +70,9 @@ def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, s
 
 
 def _grades(text: str, *, may_be_empty: bool) -> list[float | None]:
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
     fields = re.split(r"\s*,\s*|\s+", text.strip()) if text.strip() else []
     if not fields and not may_be_empty:
         problem = "holds no grade; where nothing was retrieved, say of which query, as in 'q1:'"

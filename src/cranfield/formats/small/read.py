@@ -196,6 +196,10 @@ def read_table(data: Any, form: Form) -> Table | Document:
         return _file(Source(data), form)
     if isinstance(data, Mapping):
         return _of_object(form.what, data, form)
+    if getattr(data, "ndim", 0) == 1 and hasattr(data, "index") and hasattr(data, "items"):
+        values = dict(data.items())  # a column of pandas, whose index has the queries
+        named = values if data.name is None else {data.name: values}
+        return Document(form.what, named)
     if is_table(data):
         return _of_arrow(arrow_table(data, form.what), form.what)
     if not isinstance(data, Iterable) or isinstance(data, bytes | bytearray):

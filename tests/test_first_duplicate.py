@@ -1,0 +1,81 @@
+"""Of documents that stand more than once, the first of all rows is named, and all are counted."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cranfield import InputError, Run, check, evaluate, read_qrels, read_run
+from cranfield.errors import DuplicateError
+from cranfield.formats.block import SIZES
+
+JUDGED = {f"u{i}": {"d1": 1} for i in range(30)}
+PAIRS = [("u1", "a"), ("u1", "c"), ("u1", "a"), ("u2", "b"), ("u2", "d"), ("u2", "b")]
+PAIRS += [("u3", "x"), ("u3", "x")]
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in (("bytes", 200), ("tail", 50), ("rows", 50)):
+        monkeypatch.setattr(SIZES, name, size)
+
+
+def rows_of(seed: int) -> tuple[list[tuple[str, str]], list[int]]:
+    """Return pairs, queries apart or together, and the places of those that stand above already."""
+    draw = random.Random(seed)
+    pairs = [
+        (f"u{draw.randrange(30)}", f"d{draw.randrange(40)}")
+        for _ in range(draw.choice([20, 60, 300]))
+    ]
+    if seed % 2:
+        pairs.sort(key=lambda pair: pair[0])
+    return pairs, [i for i, pair in enumerate(pairs) if pair in pairs[:i]]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_row_of_all_is_named(seed: int, tmp_path: Path) -> None:
+    pairs, again = rows_of(seed)
+    if not again:
+        pairs, again = [*pairs, pairs[0]], [len(pairs)]
+    scored = [(query, doc, len(pairs) - i) for i, (query, doc) in enumerate(pairs)]
+    run, qrels = tmp_path / "a.run", tmp_path / "qrels.txt"
+    run.write_text("".join(f"{q} Q0 {d} 1 {score} t\n" for q, d, score in scored))
+    qrels.write_text("".join(f"{q} 0 {d} 1\n" for q, d in pairs))
+    calls: list[Callable[[], Any]] = [
+        lambda: evaluate(JUDGED, run, "AP"),
+        lambda: evaluate(JUDGED, {"good": Run({"u1": ["d1"]}), "bad": read_run(run)}, "AP"),
+        lambda: read_run(run).to_dict(),
+        lambda: read_qrels(qrels),
+        lambda: evaluate(JUDGED, Run(scored), "AP"),
+    ]
+    for call in calls:
+        with pytest.raises(DuplicateError) as caught:
+            call()
+        in_memory = f"row {again[0]}: "
+        assert caught.value.line == again[0] + 1 or in_memory in str(caught.value)
+        assert len(again) == 1 or f"; {len(again):,} rows" in caught.value.problem
+    kept = evaluate(JUDGED, run, "AP", duplicates="first").notes
+    note = next(one for one in kept if one.code == "duplicates")
+    assert note.count == len(again)
+    assert f"a.run:{again[0] + 1}: " in note.text
+
+
+def test_check_names_the_first_too(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.csv"
+    path.write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in PAIRS))
+    found = check(path, {"u1": ["a"]}).findings
+    twice = next(one for one in found if one.code == "duplicate")
+    assert (twice.line, twice.count) == (4, 3)
+
+
+def test_pairs_without_a_grade_are_alike() -> None:
+    with pytest.raises(InputError) as caught:
+        evaluate(PAIRS, {"u1": ["a"]}, "AP")
+    assert "alike" in str(caught.value.hint)
+    graded = [(user, item, 1) for user, item in PAIRS]
+    with pytest.raises(InputError) as caught:
+        evaluate(graded, {"u1": ["a"]}, "AP")
+    assert "alike" not in str(caught.value.hint)

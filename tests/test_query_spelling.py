@@ -1,0 +1,58 @@
+"""Queries that differ only in how they are written: said, by evaluate and by check."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from cranfield import Run, check, evaluate
+from cranfield.notes import Note
+
+QRELS = {f"{i}": {"a": 1} for i in range(1, 13)}
+
+
+def said(notes: tuple[Note, ...]) -> list[Note]:
+    return [note for note in notes if note.code == "query-spelling"]
+
+
+@pytest.mark.parametrize(
+    ("write", "n", "answered"),
+    [
+        (lambda i: f"{i:02d}", 9, 3),  # 10, 11 and 12 are the same
+        (lambda i: f"{i}.0" if i > 2 else str(i), 10, 2),
+        (lambda i: f" {i}" if i > 1 else str(i), 11, 1),
+        (str, 0, 12),
+        (lambda i: f"user {i}" if i > 2 else str(i), 0, 2),
+    ],
+)
+def test_queries_written_otherwise_are_said(
+    write: Callable[[int], str], n: int, answered: int
+) -> None:
+    pairs = {write(i): ["a"] for i in range(1, 13)}
+    rows = [(query, doc, 1.0) for query, docs in pairs.items() for doc in docs]
+    for run in (pairs, Run(rows)):
+        scores = evaluate(QRELS, run, "RR")
+        assert sum(note.count or 0 for note in said(scores.notes)) == n
+        assert all(note.is_grave for note in said(scores.notes))
+        assert scores["RR"] == pytest.approx(answered / 12)
+        found = said(tuple(check(QRELS, run).findings))
+        assert sum(note.count or 0 for note in found) == n
+
+
+def test_both_ids_are_named() -> None:
+    (note,) = said(evaluate({"1": ["a"], "2": ["a"]}, {"01": ["a"], "2": ["a"]}, "RR").notes)
+    assert re.search(r"'1' .*'01'", note.text)
+    assert note.query_id == "1"
+
+
+def test_capitals() -> None:
+    (note,) = said(evaluate({"Q1": ["a"], "q2": ["a"]}, {"q1": ["a"], "q2": ["a"]}, "RR").notes)
+    assert note.count == 1
+
+
+def test_queries_that_are_left_out_are_said_to_count_0() -> None:
+    qrels, run = {"1": ["a"], "2": ["a"]}, {"2": ["a"]}
+    notes = evaluate(qrels, run, "RR", queries="both").notes
+    (note,) = [one for one in notes if one.code == "without-run"]
+    assert note.queries == 1
+    assert "would score 0" in note.text
