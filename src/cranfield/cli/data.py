@@ -25,7 +25,7 @@ from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
 from cranfield.measures import known_as, parse_all
 from cranfield.options import Options, level, option, options_of
-from cranfield.scoring.sides import sides_of
+from cranfield.scoring.sides import comes_once, hold_both, sides_of
 
 
 def _columns(text: Any) -> ColumnsLike:
@@ -158,21 +158,9 @@ class DataOptions(Options):
         return self._documents(runs)
 
     def hold_both(self, paths: Sequence[str]) -> bool:
-        """Tell whether each of some files holds both sides; those of one side come in pairs.
-
-        Of several files, only such are looked at as have a column of their own for each side. What
-        can be read only once is not.
-        """
+        """Tell whether each of some files holds both sides, and none was said to hold one."""
         said = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
-        if said or any(map(_comes_once, paths)):
-            return False
-        try:
-            both = [both_rows_of(one, columns=self.columns, is_path=True) for one in paths]
-        except InputError:
-            return False
-        return len(both) == 1 or all(
-            judged.taken["doc"] != ranked.taken["doc"] for judged, ranked in both
-        )
+        return not said and hold_both(paths, self.columns)
 
     def refuse_alone(self, path: str, otherwise: str) -> Exception:
         """Return what is wrong with a file that stands alone: which columns it has, or lacks.
@@ -221,12 +209,6 @@ class DataOptions(Options):
         if self.span_pattern is not None:
             runs = [run.spans(self.span_pattern) for run in runs]
         return runs
-
-
-def _comes_once(path: str) -> bool:
-    """Tell whether a path is a pipe or a URL: what was looked at there would have to come again."""
-    is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
-    return path == "-" or Source(path).is_url or not is_stored
 
 
 def _name_apart(runs: Sequence[Run], paths: Sequence[str]) -> None:
@@ -320,7 +302,7 @@ def read_inputs(
             raise click.UsageError(
                 "Missing argument 'QRELS'; for a list of grades alone, say --grades."
             )
-        if (not runs and _comes_once(qrels)) or data.hold_both([qrels, *runs]):
+        if (not runs and comes_once(qrels)) or data.hold_both([qrels, *runs]):
             return data.read_both([qrels, *runs], judging.duplicates)
         if not runs:
             raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")
