@@ -94,7 +94,7 @@ class DataOptions(Options):
     map_docs_pattern: str | None = option(
         None,
         "The same by a regular expression that is found in a chunk's id; its group 1 is the "
-        "document, as in '^(.*)#'.",
+        "document, as in '^([^#]*)': all before the first #.",
     )
     map_docs_keep: Keep | None = option(
         None,
@@ -167,17 +167,15 @@ class DataOptions(Options):
 
         Of what is no table, a run is missing; `otherwise` says what may stand alone, too.
         """
-        why = ""
+        _refuse_measures(path)
         try:
             both_rows_of(path, columns=self.columns, is_path=True)
         except InputError as error:
-            if not error.problem.startswith(("was read as", "cannot be read")):
+            if not error.problem.startswith("was read as"):
                 return error
-            if error.problem.startswith("cannot be read"):
-                why = f" But {error}."
         return click.UsageError(
             f"Missing argument 'RUN...'; {otherwise}. A file of both, with columns such as "
-            f"question, expected_ids and retrieved_ids, stands alone.{why}"
+            "question, expected_ids and retrieved_ids, stands alone."
         )
 
     def read_both(

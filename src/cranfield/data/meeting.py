@@ -27,6 +27,11 @@ from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.render.numbers import number_of, queries_of, short
 
+_WITHOUT_RELEVANT = (
+    "without a relevant document (no grade above 0): counted in the mean, as a rule with 0; "
+    "`evaluate` leaves them out with queries='relevant' (--queries relevant)."
+)
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -48,8 +53,8 @@ class Counts:
         said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
         for name, text in (
             ("without_results", "without results: counted as retrieving nothing."),
-            ("without_relevant", "without a relevant document (no grade above 0)."),
-            ("without_judgments", "of the run left out: not in the qrels."),
+            ("without_relevant", _WITHOUT_RELEVANT),
+            ("without_judgments", f"of the run left out: not in the qrels{self._of_all}."),
             ("without_run", f"of the qrels left out: {WHY['both']}."),
             ("none_retrieved", f"of the qrels left out: {WHY['retrieved']}."),
             ("none_relevant", f"of the qrels left out: {WHY['relevant']}."),
@@ -60,6 +65,14 @@ class Counts:
                 text = f"{queries_of(count)} {text}"
                 said.append(Note(name.replace("_", "-"), "info", text, count))
         return said
+
+    @property
+    def _of_all(self) -> str:
+        """Of how many queries the mean is one, where rows were left out, and queries with them."""
+        if not self.rows_left_out:
+            return ""
+        every = queries_of(self.queries + self.without_judgments)
+        return f", where rows were left out; so the mean is over {self.queries:,} of {every}"
 
 
 @dataclass(eq=False, repr=False)
@@ -206,7 +219,7 @@ def _notes(met: Meeting) -> Iterator[Note]:
 def notes_on(qrels: Qrels) -> Iterator[Note]:
     """Yield what to know of judgments, whatever run meets them."""
     yield from qrels.notes
-    if not qrels.graded:
+    if not (qrels.graded or qrels.listed):
         yield NO_GRADES
     yield from _left_out("the qrels", qrels.left_out, qrels.repeated, qrels.duplicates)
     if qrels.chunks is not None:

@@ -12,6 +12,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import other_affix
 from cranfield.errors import InputError, NothingSharedError
+from cranfield.formats.block import LeftOut
 
 _QUERIES_LOOKED_AT = 20
 
@@ -60,11 +61,15 @@ def _shared(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterat
             return
 
 
-def nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputError:
-    """Return the error of a run none of whose queries, `unknown`, is judged."""
+def nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any], left_out: LeftOut) -> InputError:
+    """Return the error of a run none of whose queries, `unknown`, is judged.
+
+    `left_out` are the rows of the run that could not be used.
+    """
     theirs = sorted(q if isinstance(q, str) else decode(q) for q in unknown)
     if not theirs:
-        return InputError(f"the run {run.name!r} holds no query", source=run.source)
+        why = f"{left_out.said('the run')}." if left_out.count else None
+        return InputError(f"the run {run.name!r} holds no query", source=run.source, hint=why)
     hint = "Are they of the same collection, and written in the same way?"
     ours = {_plain(query): query for query in qrels.query_ids}
     same = next((query for query in theirs if _plain(query) in ours), None)

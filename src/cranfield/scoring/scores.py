@@ -73,6 +73,12 @@ class _Table(Shown):
         header = [*labels, *map(str, self.measures)]
         strong = frozenset() if per_query else _best(self._runs, 0, 1)
         notes = lines_of(self.notes)
+        numbers = [one for one in self.measures if not one.definition.is_text]
+        if per_query and numbers and len(self._runs[0].query_ids) > 1:
+            import shlex
+
+            words = f"-m {shlex.quote(str(numbers[0]))}, or explain(..., measure='{numbers[0]}')"
+            notes.append(f"The worst queries first: cranfield explain ... {words} in Python.")
         whole = Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))
         kinds = dict.fromkeys(label for label, _ in self._slices)
         return [whole, *map(self._table_of_slices, kinds)]

@@ -1,7 +1,7 @@
 """Sides: tables that hold both judgments and a run, in the place of both."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,10 +135,23 @@ def _first_row(table: Any) -> Any:
 
 def _qrels_of(judged: Rows, ranked: Rows, errors: Errors, duplicates: Duplicates) -> Qrels:
     qrels = Qrels(judged, errors=errors, duplicates=duplicates)
-    if judged.taken["doc"] != ranked.taken["doc"]:
-        return qrels
-    text = "Judged: the documents of the table alone, all of which were retrieved."
-    return qrels.replaced(notes=(*qrels.notes, Note("judged-retrieved", "info", text)))
+    notes = [*qrels.notes, *_unread(ranked)]
+    if judged.taken["doc"] == ranked.taken["doc"]:
+        text = "Judged: the documents of the table alone, all of which were retrieved."
+        notes.append(Note("judged-retrieved", "info", text))
+    return qrels.replaced(notes=tuple(notes)) if len(notes) > len(qrels.notes) else qrels
+
+
+def _unread(ranked: Rows) -> Iterator[Note]:
+    """Say which columns are not read that have the name of the retrieved documents, and more."""
+    taken = ranked.taken["doc"]
+    more = [name for name in ranked.names if name.startswith(taken) and name != taken]
+    if ranked.lists and more:
+        text = (
+            f"Not read: {', '.join(more)}, beside {taken}. A table has one run; another is read "
+            f"with columns={{'retrieved_ids': {more[0]!r}}} (--columns retrieved_ids={more[0]})."
+        )
+        yield Note("other-columns", "info", text, count=len(more))
 
 
 def _refuse_other_judgments(name: str, ours: Qrels, other: str, theirs: Qrels) -> None:
