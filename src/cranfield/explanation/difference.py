@@ -127,7 +127,9 @@ class Difference(Shown):
             *(left.query, (names[0], names[1]), measure, ours, other),
             *([one for one in parts if one.change], (len(left.docs), len(right.docs))),
             *(left.judging.unusual(), merged(noted, of_all=2)),
-            *([part(doc) for doc in _to_show(left, right)], [*map(part, first)], reason),
+            judged=[part(doc) for doc in _to_show(left, right)],
+            beside=[*map(part, first)],
+            reason=reason,
         )
 
     def tables(self, limit: int | None = _ROWS) -> list[Table]:
@@ -141,8 +143,8 @@ class Difference(Shown):
         check_limit(limit)
         left, right = self.names
         first = (self.parts or self.judged)[:limit]
-        known = {one.document for one in self.parts or self.judged}
-        others = [one for one in self.beside if one.document not in known]
+        above = {one.document for one in self.parts or self.judged}
+        others = [one for one in self.beside if one.document not in above]
         beside = others[: None if limit is None else limit - len(first)]
         header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
         if self.parts and self.method == "terms":
