@@ -79,8 +79,9 @@ def test_the_verbs_take_two_tables_as_two_systems(files: tuple[str, str]) -> Non
     options: Any = {"baseline": "old", "margin": 0.1}
     assert gate(*files, "RR", **options).verdicts == gate(both, "RR", **options).verdicts
     assert correlate(*files, "RR AP").pairs == correlate([*files], "RR AP").pairs
-    given: Any = files  # of which the types know one place only
-    assert joint_bounds(*given, "P@2").low.tolist() == joint_bounds(both, "P@2").low.tolist()
+    old, new = files
+    other: Any = new  # runs are several, say the types
+    assert joint_bounds(old, other, "P@2").low.tolist() == joint_bounds(both, "P@2").low.tolist()
     assert explain(*files, "RR").rows() == explain(both, "RR").rows()
     assert explain(*files, "RR", "How?").rows() == explain(both, "RR", "How?").rows()
 
