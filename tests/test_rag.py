@@ -81,7 +81,7 @@ def test_the_verbs_take_two_tables_as_two_systems(files: tuple[str, str]) -> Non
     assert correlate(*files, "RR AP").pairs == correlate([*files], "RR AP").pairs
     old, new = files
     found = joint_bounds(old, {"new": new}, "P@2").low.tolist()
-    assert found == joint_bounds(both, "P@2").low.tolist()
+    assert found == joint_bounds(both, measures="P@2").low.tolist()
     assert explain(*files, "RR").rows() == explain(both, "RR").rows()
     assert explain(*files, "RR", "How?").rows() == explain(both, "RR", "How?").rows()
 
