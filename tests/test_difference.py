@@ -240,4 +240,5 @@ def test_no_table_is_without_rows() -> None:
     assert "2 more judged documents." in said(pair(judged, runs, "P@1", "q"), 1)
     assert pair(judged, runs, "RR", "r").tables()[0].rows == [["n", "-", "1", "1"]]
     none = pair(judged, [{"q": ["u"]}, {"q": ["v"]}], "RR", "q").tables()[0]
-    assert [row[0] for row in none.rows] == ["a", "b", "x"]
+    assert [row[0] for row in none.rows] == ["a", "b", "x", "u", "v"]
+    assert none.rules == {3}  # above what is judged, below what was retrieved

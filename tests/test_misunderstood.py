@@ -112,7 +112,9 @@ def test_one_list_or_several(call: Callable[[], Any], said: str) -> None:
 
 def test_what_they_are_told_works() -> None:
     assert evaluate(ACTUAL, PREDICTED, "AP")["AP"] == ((1 + 2 / 3) / 2 + 1 / 2) / 2
-    assert explain([ACTUAL[0]], [PREDICTED[0]], "AP").value == (1 + 2 / 3) / 2
+    found = explain([ACTUAL[0]], [PREDICTED[0]], "AP")
+    assert isinstance(found, Explanation)
+    assert found.value == (1 + 2 / 3) / 2
     assert AP(ACTUAL[0], PREDICTED[0]) == (1 + 2 / 3) / 2
 
 

@@ -140,7 +140,7 @@ def test_a_table_for_people(systems: Systems) -> None:
     assert "3 queries averaged." in lines
     assert "good: 1 query without results: counted as retrieving nothing." in lines
     assert "good: 1 query of the run left out: not in the qrels." in lines
-    assert "1 query without a relevant document (no grade above 0)." in lines
+    assert any(one.startswith("1 query without a relevant document (no grade") for one in lines)
     assert "Options:" not in shown
 
 

@@ -124,9 +124,9 @@ def function_or_none(value: object) -> object:
 def numbers_by_name(value: Any) -> dict[str, float] | None:
     """Check for one number for each of some names: {name: number}, or texts as NAME=NUMBER.
 
-    One text is taken, too: "R@5=0.8".
+    One text is taken, too: "R@5=0.8", or "R@5>=0.8".
 
-    >>> numbers_by_name(["R@5=0.8", "RR=.6"]), numbers_by_name({"R@5": 0.8}), numbers_by_name([])
+    >>> numbers_by_name(["R@5=0.8", "RR>=.6"]), numbers_by_name({"R@5": 0.8}), numbers_by_name([])
     ({'R@5': 0.8, 'RR': 0.6}, {'R@5': 0.8}, None)
     """
     found: dict[str, float] = {}
@@ -137,7 +137,7 @@ def numbers_by_name(value: Any) -> dict[str, float] | None:
         else:
             texts = [value] if isinstance(value, str) else value
             parts = [text.rpartition("=") for text in texts]
-            pairs = [(name, check(float(one))) for name, _, one in parts]
+            pairs = [(name.removesuffix(">"), check(float(one))) for name, _, one in parts]
     except (AttributeError, TypeError, ValueError):
         pairs = [("", 0)]
     if not all(name.strip() for name, _ in pairs):
@@ -323,6 +323,16 @@ def takes(
     return named
 
 
+# Options of the command line that in Python are done to a run before: what to write.
+_BEFORE = dict.fromkeys(
+    ("map_docs", "map_docs_pattern", "map_docs_keep"),
+    "chunks become documents before, by Run(rows).map_docs(...), or read_run(path).map_docs(...), "
+    "in the place of the run; of a table of both sides, Qrels(rows), or read_qrels(path), in that "
+    "of the qrels",
+)
+_BEFORE["span_pattern"] = "spans are found before, by Run(rows).spans(...) in the place of the run"
+
+
 def refuse_others(
     function: Callable[..., Any], given: Mapping[str, object], more: Sequence[object] = ()
 ) -> None:
@@ -343,6 +353,8 @@ def refuse_others(
             raise TypeError(
                 f"{function.__name__}() takes measures={given[name]!r:.80}, not {name}=..."
             )
+        if name not in known and name in _BEFORE:
+            raise TypeError(f"{function.__name__}() takes no {name}=...: {_BEFORE[name]}")
         if name not in known:
             options = [one.name for one in known.values() if one.kind is one.KEYWORD_ONLY]
             raise TypeError(

@@ -63,13 +63,28 @@ def quoted(error: click.UsageError) -> click.UsageError:
 # What people type -> the option that some commands have for it, which is spelt otherwise.
 _MEANT = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
 _MEANT |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
+# What people type to see the worst queries, and which command lists them.
+_WORST = ("-q", "--per-query", "--sort", "--sort-by", "--worst", "--bottom", "--changes")
+_OF_TWO = (
+    "`cranfield explain` with the same files, two of them runs, lists the queries that got worse "
+    "or better, the worst first; so does --changes N here."
+)
+_WHICH = {
+    "evaluate": "`cranfield explain` with the same files lists the queries of one run, the worst "
+    "first, or of two runs those that changed; -q shows all queries here.",
+    "compare": _OF_TWO,
+    "gate": _OF_TWO,
+}
 
 
 def _pointing(error: click.NoSuchOption) -> click.UsageError:
     """Return the error with the option that is meant, if the command has it."""
-    meant = _MEANT.get(error.option_name.partition("=")[0])
-    known = error.ctx.command.params if error.ctx else []
+    typed = error.option_name.partition("=")[0]
+    meant, known = _MEANT.get(typed), error.ctx.command.params if error.ctx else []
     if not any(meant in one.opts for one in known):
+        command = error.ctx.info_name if error.ctx else None
+        if typed in _WORST and command in ("evaluate", "compare", "gate"):
+            return click.UsageError(f"{error.message.split(' (')[0]} {_WHICH[command]}", error.ctx)
         return error
     return click.UsageError(f"{error.message} Did you mean '{meant}'?", error.ctx)
 

@@ -25,7 +25,7 @@ from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
 from cranfield.measures import known_as, parse_all
 from cranfield.options import Options, level, option, options_of
-from cranfield.scoring.sides import sides_of
+from cranfield.scoring.sides import comes_once, hold_both, sides_of
 
 
 def _columns(text: Any) -> ColumnsLike:
@@ -94,7 +94,7 @@ class DataOptions(Options):
     map_docs_pattern: str | None = option(
         None,
         "The same by a regular expression that is found in a chunk's id; its group 1 is the "
-        "document, as in '^(.*)#'.",
+        "document, as in '^([^#]*)': all before the first #.",
     )
     map_docs_keep: Keep | None = option(
         None,
@@ -158,38 +158,24 @@ class DataOptions(Options):
         return self._documents(runs)
 
     def hold_both(self, paths: Sequence[str]) -> bool:
-        """Tell whether each of some files holds both sides; those of one side come in pairs.
-
-        Of several files, only such are looked at as have a column of their own for each side. What
-        can be read only once is not.
-        """
+        """Tell whether each of some files holds both sides, and none was said to hold one."""
         said = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
-        if said or any(map(_comes_once, paths)):
-            return False
-        try:
-            both = [both_rows_of(one, columns=self.columns, is_path=True) for one in paths]
-        except InputError:
-            return False
-        return len(both) == 1 or all(
-            judged.taken["doc"] != ranked.taken["doc"] for judged, ranked in both
-        )
+        return not said and hold_both(paths, self.columns)
 
     def refuse_alone(self, path: str, otherwise: str) -> Exception:
         """Return what is wrong with a file that stands alone: which columns it has, or lacks.
 
         Of what is no table, a run is missing; `otherwise` says what may stand alone, too.
         """
-        why = ""
+        _refuse_measures(path)
         try:
             both_rows_of(path, columns=self.columns, is_path=True)
         except InputError as error:
-            if not error.problem.startswith(("was read as", "cannot be read")):
+            if not error.problem.startswith("was read as"):
                 return error
-            if error.problem.startswith("cannot be read"):
-                why = f" But {error}."
         return click.UsageError(
             f"Missing argument 'RUN...'; {otherwise}. A file of both, with columns such as "
-            f"question, expected_ids and retrieved_ids, stands alone.{why}"
+            "question, expected_ids and retrieved_ids, stands alone."
         )
 
     def read_both(
@@ -221,12 +207,6 @@ class DataOptions(Options):
         if self.span_pattern is not None:
             runs = [run.spans(self.span_pattern) for run in runs]
         return runs
-
-
-def _comes_once(path: str) -> bool:
-    """Tell whether a path is a pipe or a URL: what was looked at there would have to come again."""
-    is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
-    return path == "-" or Source(path).is_url or not is_stored
 
 
 def _name_apart(runs: Sequence[Run], paths: Sequence[str]) -> None:
@@ -320,7 +300,7 @@ def read_inputs(
             raise click.UsageError(
                 "Missing argument 'QRELS'; for a list of grades alone, say --grades."
             )
-        if (not runs and _comes_once(qrels)) or data.hold_both([qrels, *runs]):
+        if (not runs and comes_once(qrels)) or data.hold_both([qrels, *runs]):
             return data.read_both([qrels, *runs], judging.duplicates)
         if not runs:
             raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")

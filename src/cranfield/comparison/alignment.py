@@ -86,12 +86,26 @@ class Aligned:
         found: Floats = self.values[self.measures.index(measure)]
         return found
 
-    def baseline(self, name: str) -> str:
-        """Return the system of this name, which is the baseline; InputError if there is none."""
-        if name in self.names:
-            return name
+    def baseline(self, name: object) -> str:
+        """Return the system of this name, or of this file, which is the baseline.
+
+        Raises InputError if there is none.
+        """
         hint = f"The systems are {', '.join(map(printable, self.names))}."
-        named = str(name)
+        if not isinstance(name, str | os.PathLike):
+            problem = f"the baseline is the name of one of the systems, not a {type(name).__name__}"
+            among = "Put the data among the systems, as in {'old': ..., 'new': ...}, and name them."
+            raise InputError(problem, hint=f"{among} {hint}")
+        named = os.fspath(name)
+        if named in self.names:
+            return named
+        for system, run in () if self.source is None else self.source.runs.items():
+            if os.path.realpath(named) in [os.path.realpath(one.path) for one in run.sources]:
+                return system
+        if os.path.exists(named):
+            problem = "the baseline is one of the systems, and this file is none of them"
+            among = f"Put it among them, as in [{named!r}, ...]."
+            raise InputError(problem, source=named, hint=f"{among} {hint}")
         if os.path.splitext(named)[1] or os.path.dirname(named):  # a file's name
             said = "cannot be read: no such file, and no system of this name"
             raise InputError(said, source=named, hint=hint)

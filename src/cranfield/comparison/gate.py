@@ -91,7 +91,7 @@ def gate(
         runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
         measures: which to judge by the margin. [default: all scores that there are; nDCG@10 of
             runs]
-        baseline: the name of the system that the others are held against.
+        baseline: the name of the system that the others are held against, or its file.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
         **options: each option of `GateSettings` and `Alignment`; of judgments and runs, of
@@ -140,7 +140,7 @@ def gate(
     contrasts: list[Contrast] = []
     verdicts: list[Verdict] = []
     if stated is not None:
-        baseline = aligned.baseline(str(baseline))
+        baseline = aligned.baseline(baseline)
         others.remove(baseline)
         if not others:
             raise InputError(f"there is no system but the baseline, {baseline}")

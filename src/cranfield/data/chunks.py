@@ -33,6 +33,7 @@ class Chunks:
     document_of: Callable[[str], Any]  # None: of no document
     problem: str  # of a chunk without a document, in errors
     keep: Keep = "first"
+    hint: str = ""  # what else to do about such a chunk
 
     @classmethod
     def of(cls, mapping: DocsOfChunks, keep: Keep = "first") -> "Chunks":
@@ -47,7 +48,7 @@ class Chunks:
         if isinstance(mapping, str | re.Pattern):
             pattern = _compiled(mapping)
             problem = f"does not match the pattern '{pattern.pattern}'"
-            return cls(partial(_group_1, pattern), problem, keep)
+            return cls(partial(_group_1, pattern), problem, keep, _or_whole(pattern.pattern))
         if callable(mapping):
             return cls(mapping, "has no document: the function returned None", keep)
         raise OptionError(
@@ -102,7 +103,7 @@ class Chunks:
 
     def error(self, block: Block, row: int, judged: bool = False) -> InputError:
         """Return the error of a row whose chunk has no document."""
-        hint = "errors='skip' (--errors skip) leaves such rows out, and says how many."
+        hint = f"{self.hint}errors='skip' (--errors skip) leaves such rows out, and says how many."
         if judged:
             hint = f"Judgments of documents are not mapped: leave --map-qrels out. {hint}"
         return block.error(row, f"the chunk {decode(block.doc[row])!r} {self.problem}", hint)
@@ -241,6 +242,23 @@ def _merged_groups(
         notes=judgments.notes,
         chunks=(len(block) - len(lost), len(made.grade)),
     )
+
+
+def before_sign(sign: str) -> str:
+    """Return the pattern of a document's id: all before the first such sign, or all there is.
+
+    >>> before_sign("#"), [re.search(before_sign("#"), one)[1] for one in ("d1#2", "d1")]
+    ('^([^#]*)', ['d1', 'd1'])
+    """
+    return f"^([^{re.escape(sign) if sign in '^]-' else sign}]*)"
+
+
+def _or_whole(pattern: str) -> str:
+    """Return how to write a pattern such as `^(.*)#` for ids that are documents already."""
+    found = re.match(r"\^?\(\.[*+]\??\)\\?([^\w\s\\(\[.$])", pattern)
+    if found is None:
+        return ""
+    return f"Is it a document already? '{before_sign(found[1])}' takes such an id as it is. "
 
 
 def merged_note(chunks: int, documents: int, keep: Keep | None) -> Note:

@@ -102,7 +102,7 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
     if not np.count_nonzero(match.in_run):
         from cranfield.data.spelling import nothing_shared
 
-        raise nothing_shared(qrels, run, match.unknown)
+        raise nothing_shared(qrels, run, match.unknown, match.left_out)
     if len(match.row) == 0 and whole:
         from cranfield.data.spelling import other_spelling
 

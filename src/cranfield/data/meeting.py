@@ -30,7 +30,11 @@ from cranfield.render.numbers import number_of, queries_of, short
 _UNANSWERED = "Each would score 0: the mean is not comparable with that of a run which has them."
 _BESIDE = (
     ("without_results", "without results: counted as retrieving nothing."),
-    ("without_relevant", "without a relevant document (no grade above 0)."),
+    (
+        "without_relevant",
+        "without a relevant document (no grade above 0): as a rule they count 0; "
+        "queries='relevant' (--queries relevant) leaves them out.",
+    ),
     ("without_judgments", "of the run left out: not in the qrels."),
     ("without_run", f"of the qrels left out: {WHY['both']}. {_UNANSWERED}"),
     ("none_retrieved", f"of the qrels left out: {WHY['retrieved']}. {_UNANSWERED}"),
@@ -60,9 +64,19 @@ class Counts:
         for name, text in _BESIDE:
             count = getattr(self, name)
             if count:
+                if name == "without_judgments":
+                    text = f"{text[:-1]}{self._of_all}."
                 text = f"{queries_of(count)} {text}"
                 said.append(Note(name.replace("_", "-"), "info", text, count))
         return said
+
+    @property
+    def _of_all(self) -> str:
+        """Of how many queries the mean is one, where rows were left out, and queries with them."""
+        if not self.rows_left_out:
+            return ""
+        every = queries_of(self.queries + self.without_judgments)
+        return f", where rows were left out; so the mean is over {self.queries:,} of {every}"
 
 
 @dataclass(eq=False, repr=False)
@@ -202,7 +216,7 @@ def _notes(met: Meeting) -> Iterator[Note]:
 def notes_on(qrels: Qrels) -> Iterator[Note]:
     """Yield what to know of judgments, whatever run meets them."""
     yield from qrels.notes
-    if not qrels.graded:
+    if not (qrels.graded or qrels.listed):
         yield NO_GRADES
     yield from _left_out("the qrels", qrels.left_out, qrels.repeated, qrels.duplicates)
     if qrels.chunks is not None:

@@ -17,7 +17,7 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import changes
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.block import TWICE, Block, Errors, Faults, LeftOut, twice_hint
+from cranfield.formats.block import TWICE, TWICE_IN_LIST, Block, Errors, Faults, LeftOut, twice_hint
 
 #: How many documents were dropped before ranking: with the query's own id; not scored above.
 Dropped = tuple[int, int]
@@ -115,7 +115,9 @@ def _repeated(block: Block, rows: Ints) -> LeftOut:
     def error() -> InputError:
         doc, query = decode(block.doc[row]), decode(block.query[row])
         problem = f"the document {doc!r} occurs twice for query {query!r}"
-        return block.error(row, problem, twice_hint(doc, TWICE), DuplicateError)
+        is_better = not {"score", "rank", "grade"}.isdisjoint(block.columns)
+        hint = twice_hint(doc, TWICE if is_better else TWICE_IN_LIST)
+        return block.error(row, problem, hint, DuplicateError)
 
     at = 0 if block.given is None else int(block.given[row])
     return LeftOut({"duplicate": (len(rows), error)}, at)

@@ -61,6 +61,7 @@ class Judgments:
     duplicates: Duplicates = "refuse"  # which of these were kept
     chunks: tuple[int, int] | None = None  # how many became how many documents, if any did
     notes: Sequence[Note] = ()  # what every result of them says
+    listed: bool = False  # each query's relevant documents came as one list
     graded: bool = True  # False: documents came without grades, and all have grade 1
 
     def only(self, codes: Sequence[int], top: float) -> "Judgments":
@@ -253,6 +254,7 @@ def _from_blocks(
         repeated=by_query.repeated,
         duplicates=duplicates,
         graded=has_grades and rows.graded,
+        listed=bool(rows.lists),
     )
 
 

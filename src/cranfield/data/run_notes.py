@@ -189,12 +189,22 @@ def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
                 chunks = side == "run" and where == "behind" and affix[-1].isdigit()
                 return (
                     f"ids match but for {affix!r} {where} those of the {side}: the run has "
-                    f"{run!r}, the qrels {judgment!r}" + _CHUNKS * chunks
+                    f"{run!r}, the qrels {judgment!r}" + (_of_chunks(part, affix) if chunks else "")
                 )
     return None
 
 
-_CHUNKS = "; if these are chunks, Run.map_docs (--map-docs-pattern) makes documents of them"
+def _of_chunks(document: str, affix: str) -> str:
+    """Return how to make documents of chunks, whose ids have an affix behind the document's."""
+    from cranfield.data.chunks import before_sign
+
+    if affix[0].isalnum():
+        python, typed = "Run.map_docs", "--map-docs-pattern"
+    else:
+        sign = affix[0]
+        pattern = f"^(.*){re.escape(sign)}" if sign in document else before_sign(sign)
+        python, typed = f"Run.map_docs({pattern!r})", f"--map-docs-pattern '{pattern}'"
+    return f"; if these are chunks, {python} ({typed}) makes documents of them"
 
 
 def _first(ids: Iterable[str]) -> dict[str, None]:

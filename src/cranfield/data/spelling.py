@@ -13,6 +13,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import other_affix
 from cranfield.errors import InputError, NothingSharedError
+from cranfield.formats.block import LeftOut
 from cranfield.notes import Note
 from cranfield.render.numbers import queries_of
 
@@ -88,11 +89,15 @@ def queries_spelt_otherwise(
         yield Note("query-spelling", "warning", text, n, count=n, query_id=one)
 
 
-def nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any]) -> InputError:
-    """Return the error of a run none of whose queries, `unknown`, is judged."""
+def nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any], left_out: LeftOut) -> InputError:
+    """Return the error of a run none of whose queries, `unknown`, is judged.
+
+    `left_out` are the rows of the run that could not be used.
+    """
     theirs = sorted(q if isinstance(q, str) else decode(q) for q in unknown)
     if not theirs:
-        return InputError(f"the run {run.name!r} holds no query", source=run.source)
+        why = f"{left_out.said('the run')}." if left_out.count else None
+        return InputError(f"the run {run.name!r} holds no query", source=run.source, hint=why)
     hint = "Are they of the same collection, and written in the same way?"
     ours = {_plain(query): query for query in qrels.query_ids}
     same = next((query for query in theirs if _plain(query) in ours), None)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -13,8 +14,10 @@ from cranfield.data.judged import Judged
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import base_of, documents_of, follow, is_deep
 from cranfield.explanation.query import check_limit
+from cranfield.explanation.retrieved import n_shown
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.sentences import given
+from cranfield.explanation.value import cutoff_of
 from cranfield.explanation.whatif import FIRST, moved
 from cranfield.explanation.words import is_ideal
 from cranfield.measures import Measure
@@ -57,7 +60,8 @@ class Difference(Shown):
     run alone is put in the left run at the rank where the right one has it, or taken out. These
     changes do not add up, and with ties="expected" there are none, as a document then has no rank
     of its own. The greatest comes first. `lengths` are the numbers of documents that the runs
-    retrieved, of those kept; ranks are among these.
+    retrieved, of those kept; ranks are among these. `beside` are the documents among the first
+    ranks of either run: down to the measure's cutoff, if that is no deeper than 20, else ten.
 
     >>> from cranfield import explain
     >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d3", "d1"]}}
@@ -78,6 +82,7 @@ class Difference(Shown):
     options: Mapping[str, Any]
     notes: Sequence[Note]  # what else to know of the data
     judged: Sequence[Part]  # documents to be shown where none makes a difference
+    beside: Sequence[Part]  # what else is among the first ranks of either run
     reason: str  # why not by terms; empty if by terms
 
     @property
@@ -115,49 +120,64 @@ class Difference(Shown):
             both = ((doc, mine.get(doc, 0.0), theirs.get(doc, 0.0)) for doc in {**mine, **theirs})
             parts = [part(doc, left=a, right=b, change=b - a) for doc, a, b in both]
         parts.sort(key=lambda part: -abs(part.change))
+        first = _firsts(left, right, measure)
         scenes = zip(names, (left, right), strict=True)
         noted = ((name, one) for name, scene in scenes for one in scene.meeting.notes)
         return cls(
             *(left.query, (names[0], names[1]), measure, ours, other),
             *([one for one in parts if one.change], (len(left.docs), len(right.docs))),
             *(left.judging.unusual(), merged(noted, of_all=2)),
-            *([part(doc) for doc in _to_show(left, right)], reason),
+            judged=[part(doc) for doc in _to_show(left, right)],
+            beside=[*map(part, first)],
+            reason=reason,
         )
 
     def tables(self, limit: int | None = _ROWS) -> list[Table]:
         """Return the parts as a table, the first `limit` of them (None: all).
 
-        Where there are none, the judged documents, and where each run has them.
+        Where there are none, the judged documents, and where each run has them. Below these, what
+        else is among the first ranks of either run, as far as `limit` goes.
 
         Raises OptionError if `limit` is no whole number of 1 or more.
         """
         check_limit(limit)
         left, right = self.names
         first = (self.parts or self.judged)[:limit]
+        above = {one.document for one in self.parts or self.judged}
+        others = [one for one in self.beside if one.document not in above]
+        beside = others[: None if limit is None else limit - len(first)]
         header = ["document", "grade", f"rank in {left}", f"rank in {right}"]
         if self.parts and self.method == "terms":
             header += [f"adds to {left}", f"adds to {right}", "change"]
         elif self.parts:
             header += [f"{left} with it there", "change"]
         cells = []
-        for one in first:
+        for one in [*first, *beside]:
             known = (one.grade, one.left_rank, one.right_rank)
             cell = [one.document, *("-" if each is None else short(each) for each in known)]
             if one.left is not None:
                 cell += [f"{one.left:.6f}", f"{one.right:.6f}", f"{one.change:+.6f}"]
             elif one.value is not None:
                 cell += [f"{one.value:.6f}", f"{one.change:+.6f}"]
-            cells.append(cell)
+            cells.append([*cell, *[""] * (len(header) - len(cell))])
         values = [shown(self.measure, value) for value in (self.left, self.right)]
         title = [
             f"{self.measure}, query {self.query}: {values[1]} ({right}) - {values[0]} ({left}) = "
             f"{self.difference:+.4f}"
         ]
         # With two labels it is not turned on its side.
-        return [Table(header, cells, [*self._beside(len(first))], 2, title=title)]
+        rules = frozenset({len(first)} if first and beside else ())
+        notes = [*self._beside(len(first), len(beside), len(others) - len(beside))]
+        return [Table(header, cells, notes, 2, rules=rules, title=title)]
 
-    def _beside(self, n_shown: int) -> Iterator[str]:
-        """Yield what else to know, in sentences, and the difference."""
+    def _beside(self, n_shown: int, n_others: int, n_hidden: int) -> Iterator[str]:
+        """Yield what else to know, in sentences, and the difference.
+
+        `n_others` of the documents that make none are shown, `n_hidden` are not.
+        """
+        if n_others:
+            more = f"; {n_hidden:,} more are not shown" * bool(n_hidden)
+            yield f"Below the line: what else is among the first ranks of either run{more}."
         yield from lines_of(self.notes)
         hidden = len(self.parts or self.judged) - n_shown
         if hidden and self.parts:
@@ -234,6 +254,15 @@ def _to_show(left: Scene, right: Scene) -> list[str]:
     judged = sorted(left.grades, key=lambda doc: -left.grades[doc])
     retrieved = dict.fromkeys([*left.docs, *right.docs])
     return [doc for doc in judged if doc in retrieved] or judged or [*retrieved]
+
+
+def _firsts(left: Scene, right: Scene, measure: Measure) -> list[str]:
+    """Return the documents among the first ranks of either run, rank after rank."""
+    docs = [
+        scene.docs[: n_shown(len(scene.docs), cutoff_of(scene, measure))] for scene in (left, right)
+    ]
+    pairs = zip_longest(*docs)
+    return [*dict.fromkeys(doc for pair in pairs for doc in pair if doc is not None)]
 
 
 # ---- documents that add to a value one by one ---------------------------------------------------

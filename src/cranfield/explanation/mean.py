@@ -52,7 +52,8 @@ class MeanExplanation(Shown):
     """The value over all queries, as the sum of what its queries contribute.
 
     `queries` has them all, the most harmful first; those that are equal in this are in the
-    order of their ids. `kind` says what their `part` is:
+    order of their ids. Last are those without a relevant document, which no ranking helps, if they
+    have 0, and `kind` is "missing" or "logarithm". `kind` says what their `part` is:
 
     "missing": the measure's best value is 1, and part is 1 - value; share is part / sum of parts.
     "difference": part is value - mean, and all parts add up to 0 (but for rounding).
@@ -116,15 +117,18 @@ class MeanExplanation(Shown):
         terms = floored_log(values) if kind == "logarithm" else values
         at = np.array(as_counted(scores.query_ids), np.int64)  # as equal ones are to be
         parts, order = _parts(kind, terms, wanted.definition.higher_is_better, at)
+        counted = [
+            scores.per_query(one) if str(one) in scores.columns else {}
+            for one in _beside(wanted, least)
+        ]
+        if kind in ("missing", "logarithm") and counted[1]:  # what no ranking helps comes last
+            without = np.array([counted[1][one] == 0 for one in scores.query_ids]) & (values == 0)
+            order = order[np.argsort(without[order], kind="stable")]
         in_order = parts[order]
         whole = total(in_order)
         shares: Sequence[Sequence[float | None]] = [[None] * len(values)] * 2
         if kind in ("missing", "sum") and whole != 0:
             shares = [(in_order / whole).tolist(), (np.cumsum(in_order) / whole).tolist()]
-        counted = [
-            scores.per_query(one) if str(one) in scores.columns else {}
-            for one in _beside(wanted, least)
-        ]
         queries = []
         for row, share, so_far in zip(order.tolist(), *shares, strict=True):
             query = scores.query_ids[row]
@@ -238,10 +242,12 @@ class MeanExplanation(Shown):
             for why in self.measure.imperfect:
                 said.append(f"A perfect ranking may have less than 1, too: {why}.")
         if self.n > n_shown:
+            hopeless = sum(one.relevant == 0 for one in self.queries[n_shown:])
             if until is not None:
                 of = "what is missing" if self.kind == "missing" else "the sum"
                 said.append(f"The first {n_shown:,} of {self.n:,}: {_percent(until)} of {of}.")
-            said.append(f"Not shown: {queries_of(self.n - n_shown)}.")
+            without = f", {hopeless:,} of them without a relevant document" * bool(hopeless)
+            said.append(f"Not shown: {queries_of(self.n - n_shown)}{without}.")
         return [*around(said, self.notes), "Added up in the order of the query ids:", self.formula]
 
     @property

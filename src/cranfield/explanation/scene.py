@@ -132,10 +132,22 @@ class Scene:
 
 def queries_like(query: str, qrels: Qrels) -> str:
     """Return what to say of a query that the judgments do not have: which ones they have."""
-    near = _alike(query, qrels.query_ids) or nearest(query, qrels.query_ids)
+    ids = qrels.query_ids
+    near = _alike(query, ids) or _with_words(query, ids) or nearest(query, ids)
     guess = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     n = len(qrels.query_ids)
     return f"{guess}They have {queries_of(n)}, the first is {qrels.query_ids[0]!r}."
+
+
+def _with_words(query: str, others: Sequence[str]) -> list[str]:
+    """Return the first questions in which each word of a query occurs, or a part of a word does."""
+    words = query.casefold().split()
+    if not words or len(query) < _SHORTEST:  # of "1", too many ids are a part
+        return []
+    return [other for other in others if all(word in other.casefold() for word in words)][:3]
+
+
+_SHORTEST = 3  # characters of a part of a question
 
 
 def graded(grades: Mapping[str, float], docs: Sequence[str]) -> Numbers:

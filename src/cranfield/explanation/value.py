@@ -58,7 +58,7 @@ class QueryValue:
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> Self:
         """Explain the value of a scene's query."""
-        cutoff = _cutoff(scene, measure)
+        cutoff = cutoff_of(scene, measure)
         sheet = worksheet(str(measure), follow(measure, scene))
         sheet = with_unjudged(sheet, measure, scene, n_shown(len(scene.docs), cutoff))
         docs, scores, grades = scene.ranking.docs, scene.ranking.scores, scene.grades
@@ -89,7 +89,7 @@ class QueryValue:
         )
 
 
-def _cutoff(scene: Scene, measure: Measure) -> int | None:
+def cutoff_of(scene: Scene, measure: Measure) -> int | None:
     """Return the last rank that counts, None if all do; where each group has its own, the most."""
     if not isinstance(measure.cutoff, Depth):
         return None

@@ -27,6 +27,9 @@ TWICE = (
     "Remove one of the two; or say which one counts: duplicates='first' or 'best' (--duplicates "
     "best)."
 )
+TWICE_IN_LIST = (  # where no number says which of the two is better
+    "Remove one of the two; or count the first one: duplicates='first' (--duplicates first)."
+)
 
 
 def twice_hint(doc: object, *hints: str) -> str | None:

@@ -1,5 +1,6 @@
 """Tables in memory: whatever hands out Arrow data, numpy and scipy arrays, lists of rows."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -402,7 +403,9 @@ def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Error
         return sparse_rows(data, what)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes | np.ndarray):
         return listed_rows(data, what, columns, errors)
+    is_path = isinstance(data, str | os.PathLike)
     raise InputError(
         f"expected {what.called} as a dict of dicts, a table, a list of rows, a structured array "
-        f"or a sparse matrix, got {type(data).__name__}"
+        f"or a sparse matrix, got {type(data).__name__}",
+        hint=f"A file is read by read_{what.word}({str(data)!r:.80})." if is_path else None,
     )

@@ -138,12 +138,19 @@ NO_IDS = "no ids"  # the kind of error of a table without a column of queries, o
 _OWN = {What.QRELS: "expected_ids", What.RUN: "retrieved_ids"}  # of one side's documents
 
 
+_TEXTS_BESIDE = (
+    " The questions stand beside the ids with --query-texts, which takes the same file, or "
+    "with_texts."
+)
+
+
 def _which(one: str, other: str, role: Role, what: What) -> InputError:
     public = _OWN[what] if role == "doc" else COLUMNS[role].public
     return InputError(
         f"the columns {one!r} and {other!r} may both be the {public}: which one is meant?",
         hint=f"Say columns={{{public!r}: {one!r}}} or {{{public!r}: {other!r}}}; on the command "
-        f"line --columns {public}={one}, or --{what.word}-columns where that file is one of two.",
+        f"line --columns {public}={one}, or --{what.word}-columns where that file is one of two."
+        + (_TEXTS_BESIDE if role == "query" and plain_name(one) in _ID else ""),
         kind="columns",
     )
 

@@ -186,7 +186,9 @@ class ListRows(Rows):
             raise InputError(
                 f"column {name!r} is empty: has the query no relevant document, or has nobody "
                 "looked for them?",
-                hint="Write [] for a query without a relevant document, or leave the row out.",
+                hint="Write [] for a query without a relevant document: it counts, with 0. Or "
+                "leave the row out, as errors='skip' (--errors skip) does with all such rows; then "
+                "the mean is over fewer queries.",
                 kind="id",
             )
         docs = [_id(one, name) for one in given or ()]

@@ -22,7 +22,7 @@ from cranfield.formats.objects import is_list, lists_of_ids
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, is_whole, option
 from cranfield.scoring.scores import Scores, Systems
-from cranfield.scoring.sides import sides_of
+from cranfield.scoring.sides import sides_of, sides_of_pair
 
 _QRELS, _RUNS = (dict, Qrels), (dict, Run)
 _COMPARED = ["qrels", "runs", "measures"]
@@ -63,8 +63,9 @@ def arranged(
     """Return the judgments, the run or several by name, and the measures that a verb was given.
 
     Where `qrels` hold both sides, they stand alone, and the measures may take the place of the
-    runs; `usual` are those that no one named. `verb` is as in `check_judged`. Raises InputError,
-    which says what to write, for an argument out of place.
+    runs; where the runs hold both sides, too, each table is a system. `usual` are the measures
+    that no one named. `verb` is as in `check_judged`. Raises InputError, which says what to write,
+    for an argument out of place.
     """
     if columns is None and type(runs) in _RUNS and type(qrels) in _QRELS:
         judgments = qrels if type(qrels) is Qrels else as_qrels(qrels, errors, None, duplicates)
@@ -82,6 +83,8 @@ def arranged(
             sides = None
         if sides is not None:
             return *sides.read(errors, duplicates), runs if shifted else measures
+    elif (pair := sides_of_pair(qrels, runs, columns, errors)) is not None:
+        return *pair.read(errors, duplicates), measures
     if runs is None:
         raise InputError(
             "no runs are given", hint=_order(_COMPARED if verb is None else _arguments_of(verb))

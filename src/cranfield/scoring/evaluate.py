@@ -102,7 +102,8 @@ def evaluate(
             columns query_id, doc_id, score. A list of these, or a dict `{name: run}`, gives
             Systems, one table for all; a list of rows is one run. Where both sides are lists of
             lists of ids, each list has the relevant documents, or the ranking, of a query: "1",
-            "2", ... None, or the measures in its place: the first argument holds both sides.
+            "2", ... None, or the measures in its place: the first argument holds both sides. Where
+            these hold both sides, too, each table is a system, as of a list of tables.
         measures: names or Measure values; a string may hold several, separated by blanks or
             commas. Judged@10 is none of the default where judgments have no grades: it would be
             P@10.

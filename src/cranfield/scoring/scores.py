@@ -70,12 +70,17 @@ class _Table(Shown):
                 rows += [[one.name, one.query_ids[i], *cells[i]] for i in order]
             rows.append([one.name, *(["all"] if per_query else []), *over_all])
         labels = ["run", "query_id"] if per_query else ["run"]
-        header = [*labels, *map(str, self.measures)]
         strong = frozenset() if per_query else _best(self._runs, 0, 1)
         notes = lines_of(self.notes)
+        names = [str(one) for one in self.measures if not one.definition.is_text]
+        if per_query and names and len(self._runs[0].query_ids) > 1:
+            from shlex import quote
+
+            words = f"-m {quote(names[0])}, or explain(..., measure={names[0]!r}) in Python."
+            notes.append(f"The worst queries first: cranfield explain ... {words}")
+        header = [*labels, *map(str, self.measures)]
         whole = Table(header, rows, notes, len(labels), strong, frozenset(rules - {0}))
-        kinds = dict.fromkeys(label for label, _ in self._slices)
-        return [whole, *map(self._table_of_slices, kinds)]
+        return [whole, *map(self._table_of_slices, dict.fromkeys(one for one, _ in self._slices))]
 
     @property
     def _page_title(self) -> str:

@@ -1,9 +1,11 @@
 """Sides: tables that hold both judgments and a run, in the place of both."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run, numbering
@@ -13,6 +15,7 @@ from cranfield.formats.block import Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsOfBoth
 from cranfield.formats.frames import is_row, is_table
 from cranfield.formats.objects import refuse_columns
+from cranfield.formats.source import Source
 from cranfield.notes import Note
 
 
@@ -60,20 +63,95 @@ def sides_of(data: Any, columns: ColumnsOfBoth | None, errors: Errors) -> Sides 
         if not _is_table(data):
             return None
         named = [(None, data)]
-    found = []
-    for name, one in named:
-        is_path = isinstance(one, str | os.PathLike)
-        both = both_rows_of(one, columns=columns, errors=errors, is_path=is_path)
-        found.append((name, *both))
-    return Sides(found, is_one)
+    return Sides([(name, *_both(one, columns, errors)) for name, one in named], is_one)
+
+
+def sides_of_pair(
+    qrels: Any, runs: Any, columns: ColumnsOfBoth | None, errors: Errors
+) -> Sides | None:
+    """Return what tables hold that were given as judgments and as runs, where all hold both sides.
+
+    They are as many systems, as tables in one list are. None if one of them holds one side, if
+    `columns` say which is which, or if `runs` are the table that `qrels` are.
+    """
+    if not _is_table(qrels) or any(isinstance(one, Mapping) for one in (columns or {}).values()):
+        return None
+    named = _tables(runs) or ([(None, runs)] if _is_table(runs) else [])
+    if all(_same(one, qrels) for _, one in named):
+        return None
+    if not any(_same(one, qrels) for _, one in named):
+        named = [(None, qrels), *named]
+    if not hold_both([one for _, one in named], columns):
+        return None
+    return Sides([(name, *_both(one, columns, errors)) for name, one in named], is_one=False)
+
+
+def hold_both(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> bool:
+    """Tell whether each of some tables or files holds both sides; those of one side come in pairs.
+
+    Of several, only such do as have a column of documents of their own for each side. What can be
+    read only once is not looked at; of a table in memory, its first row is.
+    """
+    if any(map(comes_once, tables)):
+        return False
+    try:
+        both = [_both(_first_row(one), columns) for one in tables]
+    except InputError:
+        return False
+    return len(both) == 1 or all(
+        judged.taken["doc"] != ranked.taken["doc"] for judged, ranked in both
+    )
+
+
+def _both(
+    table: Any, columns: ColumnsOfBoth | None, errors: Errors = "strict"
+) -> tuple[Rows, Rows]:
+    is_path = isinstance(table, str | os.PathLike)
+    return both_rows_of(table, columns=columns, errors=errors, is_path=is_path)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Tell whether two tables are one: the same object, or the same path."""
+    paths = isinstance(one, str | os.PathLike) and isinstance(other, str | os.PathLike)
+    return one is other or (paths and os.fspath(one) == os.fspath(other))
+
+
+def comes_once(table: Any) -> bool:
+    """Tell whether it is a pipe or a URL: what was looked at there would have to come again."""
+    if not isinstance(table, str | os.PathLike):
+        return False
+    path = os.fspath(table)
+    is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
+    return path == "-" or Source(path).is_url or not is_stored
+
+
+def _first_row(table: Any) -> Any:
+    """Return a table with the first row alone, where the table has a quick way to say so."""
+    if isinstance(table, list | np.ndarray):
+        return table[:1]
+    head = getattr(table, "head", None)
+    return head(1) if callable(head) else table
 
 
 def _qrels_of(judged: Rows, ranked: Rows, errors: Errors, duplicates: Duplicates) -> Qrels:
     qrels = Qrels(judged, errors=errors, duplicates=duplicates)
-    if judged.taken["doc"] != ranked.taken["doc"]:
-        return qrels
-    text = "Judged: the documents of the table alone, all of which were retrieved."
-    return qrels.replaced(notes=(*qrels.notes, Note("judged-retrieved", "info", text)))
+    notes = [*qrels.notes, *_unread(ranked)]
+    if judged.taken["doc"] == ranked.taken["doc"]:
+        text = "Judged: the documents of the table alone, all of which were retrieved."
+        notes.append(Note("judged-retrieved", "info", text))
+    return qrels.replaced(notes=tuple(notes)) if len(notes) > len(qrels.notes) else qrels
+
+
+def _unread(ranked: Rows) -> Iterator[Note]:
+    """Say which columns are not read that have the name of the retrieved documents, and more."""
+    taken = ranked.taken["doc"]
+    more = [name for name in ranked.names if name.startswith(taken) and name != taken]
+    if ranked.lists and more:
+        text = (
+            f"Not read: {', '.join(more)}, beside {taken}. A table has one run; another is read "
+            f"with columns={{'retrieved_ids': {more[0]!r}}} (--columns retrieved_ids={more[0]})."
+        )
+        yield Note("other-columns", "info", text, count=len(more))
 
 
 def _refuse_other_judgments(name: str, ours: Qrels, other: str, theirs: Qrels) -> None:
@@ -88,8 +166,9 @@ def _refuse_other_judgments(name: str, ours: Qrels, other: str, theirs: Qrels) -
     ]
     raise InputError(
         f"the judgments of {name} and {other} differ: query {query!r:.80} has {', '.join(shown)}",
-        hint="Several tables are several systems over the same judgments; of others, give the "
-        "judgments first, once, and then the runs.",
+        hint="Several tables that hold both sides are several systems over the same judgments. To "
+        "take those of one alone, give Qrels(rows) or read_qrels(path) first, and then the runs; "
+        "on the command line, say --qrels-columns query_id=...,doc_id=... of the first file.",
     )
 
 
