@@ -389,6 +389,15 @@ def test_a_list_with_a_document_twice_has_the_numbers_of_tools_that_take_lists()
     json.loads(found.to_json())
 
 
+@pytest.mark.parametrize("command", ["compare", "gate", "correlate"])
+def test_what_compares_saved_scores_says_how_to_follow_a_convention(command: str) -> None:
+    for typed in (["--convention", "beir"], ["--convention=beir"]):
+        wrong = invoke(command, "a.txt", "b.run", "c.run", *typed)
+        assert wrong.exit_code == 2
+        assert "--saved scores.json" in wrong.stderr
+    assert "--saved" not in invoke("check", "a.txt", "b.run", "--convention", "beir").stderr
+
+
 def test_scores_under_another_convention_are_not_compared(tmp_path: Path) -> None:
     files = [tmp_path / "a.json", tmp_path / "b.json"]
     for path, convention in zip(files, ("beir", None), strict=True):
