@@ -184,7 +184,8 @@ FOUR = ([*THREE[0], [7, 8, 9]], [*THREE[1], [1, 2, 3, 4, 5]])
     ],
 )
 def test_the_published_values_of_ir_evaluation(lists: Any, measure: str, value: float) -> None:
-    found = evaluate(*lists, measure, convention="ir_eval")[measure]
+    qrels, run = lists
+    found = evaluate(qrels, run, measure, convention="ir_eval")[measure]
     assert found == pytest.approx(value, abs=1e-15)
 
 
