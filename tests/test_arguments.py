@@ -265,8 +265,8 @@ def test_every_verb_that_takes_qrels_takes_runs_and_measures_next() -> None:
     assert set(found) >= {*VERBS, "check", "explain"}
     for name, names in found.items():
         usual = ["qrels", "runs", "measures"]
-        if name == "explain":
-            usual = ["qrels", "run", "measure", "query"]
+        if name in ("explain", "conventions"):
+            usual = ["qrels", "run", "measure", *(["query"] if name == "explain" else [])]
         if name == "check":
             usual = usual[:2]
         if name == "conventions":

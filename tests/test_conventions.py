@@ -138,6 +138,64 @@ RUN = {
 }
 
 
+# Of conventions whose tools have no stored values: by hand, on the collection above. Of q2, two
+# scores are equal: y, d, e by id, and d, y, e as given.
+BY_HAND = [
+    ("trec_eval", "AP@2", (1 / 3 + (1 / 2) / 2 + 0) / 3),
+    ("trec_eval", "IPrec@0.4", (1 / 1 + 2 / 3 + 0) / 3),  # 1 of 3 documents, 1 of 2
+    ("trec_eval-9", "IPrec@0.4", (2 / 3 + 2 / 3 + 0) / 3),  # 2 of 3, 1 of 2
+    ("trectools-rank", "RR@2", (1 + 1 + 0) / 3),
+    ("trectools-rank", "nDCG@1", ((2**2 - 1) / (2**3 - 1) + 1 / 1 + 0) / 3),
+    ("scikit-learn-retrieved", "DCG@1", (2 + (1 + 0) / 2 + 0) / 3),
+    ("recbole", "R@2", round((1 / 3 + 1 / 2 + 0) / 3, 4)),
+    ("elliot", "AP@2", ((1 / 1 + 1 / 2) / 2 + (0 + 1 / 2) / 2) / 2),
+    ("spark", "AP@2", ((1 / 1) / 2 + (1 / 2) / 2 + 0 + 0) / 4),
+    ("quepid", "P@5", (2 / 3 + 2 / 3 + 0 + 0) / 4),
+    ("quepid", "ERR@1", ((2**2 - 1) / 2**3 + 0 + 0 + 0) / 4),
+    ("gdeval", "ERR@1", ((2**2 - 1) / 2**4 + 0) / 2),
+]
+
+
+@pytest.mark.parametrize(("name", "measure", "value"), BY_HAND)
+def test_a_convention_by_hand(name: str, measure: str, value: float) -> None:
+    found = evaluate(QRELS, RUN, measure, convention=name)[measure]
+    assert found == pytest.approx(value, abs=1e-15)
+
+
+# What the library ir_evaluation publishes of itself, in its tests.
+ACTUAL = [4, 79, 32, 45, 14, 46, 53, 15, 3, 54, 68, 99, 75]
+ACTUAL += [82, 35, 27, 73, 20, 25, 66, 11, 58, 31, 8, 85]
+PREDICTED = [1, 2, 62, 84, 3, 4, 81, 14, 5, 67]
+ONE = ([ACTUAL], [PREDICTED])
+THREE = (
+    [[1, 3, 5], [2, 4, 6], [7, 8, 9]],
+    [[1, 2, 3, 4, 5], [9, 2, 3, 1, 5], [4, 5, 9, 8, 3]],
+)
+FOUR = ([*THREE[0], [7, 8, 9]], [*THREE[1], [1, 2, 3, 4, 5]])
+
+
+@pytest.mark.parametrize(
+    ("lists", "measure", "value"),
+    [
+        (ONE, "AP@5", 0.2),
+        (ONE, "AP@10", 0.30277777777777776),
+        (ONE, "nDCG@5", 0.13120507751234178),
+        (ONE, "nDCG@10", 0.23297260855707355),
+        (THREE, "AP@5", 0.5574074074074074),
+        (FOUR, "RR", 0.4583333333333333),
+    ],
+)
+def test_the_published_values_of_ir_evaluation(lists: Any, measure: str, value: float) -> None:
+    qrels, run = lists
+    found = evaluate(qrels, run, measure, convention="ir_eval")[measure]
+    assert found == pytest.approx(value, abs=1e-15)
+
+
+def test_every_convention_is_compared_with_values() -> None:
+    compared = {name for name, _ in TOOLS.values()} | {name for name, *_ in BY_HAND}
+    assert compared | {"ir_eval"} == {*CONVENTIONS}
+
+
 def test_a_result_says_what_was_computed() -> None:
     found = evaluate(QRELS, RUN, "AP@2 nDCG@2", convention="Sentence_Transformers")
     assert [str(one) for one in found.measures] == [
@@ -172,6 +230,9 @@ def test_measures_over_other_queries_stand_side_by_side() -> None:
     assert row.split() == ["run", "q4", "0.0000", "-"]
     column = found.to_pandas()["P@2"]
     assert column.isna().tolist() == [False, False, False, True]
+    shared = {"scores": "double", "convention": "beir", "ties": "document"}
+    assert shared.items() & found.recipe.items() == {("convention", "beir")}
+    assert found.recipe["depth"] is None
     notes = {(note.code, note.source) for note in found.notes}
     assert {("queries", "RR@2"), ("queries", "P@2"), ("convention", None)} <= notes
 
@@ -388,6 +449,25 @@ def test_a_list_with_a_document_twice_has_the_numbers_of_tools_that_take_lists()
     assert "'a' occurs twice" in str(found)
     assert "--duplicates best" not in str(found)  # what to do is in `problem`
     json.loads(found.to_json())
+
+
+@pytest.mark.parametrize("command", ["compare", "gate", "correlate"])
+def test_what_compares_saved_scores_says_how_to_follow_a_convention(command: str) -> None:
+    for typed in (["--convention", "beir"], ["--convention=beir"]):
+        wrong = invoke(command, "a.txt", "b.run", "c.run", *typed)
+        assert wrong.exit_code == 2
+        assert "--saved scores.json" in wrong.stderr
+    assert "--saved" not in invoke("check", "a.txt", "b.run", "--convention", "beir").stderr
+
+
+def test_scores_under_another_convention_are_not_compared(tmp_path: Path) -> None:
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, convention in zip(files, ("beir", None), strict=True):
+        scores = evaluate(QRELS, RUN, "RR@2 P@2", convention=convention)
+        path.write_text(scores.to_json(per_query=True))
+    for one in (files, files[::-1]):
+        with pytest.raises(InputError, match=r"convention=(None, not beir|beir, not None)"):
+            compare([*map(str, one)])
 
 
 def test_what_no_convention_can_read_is_an_error() -> None:

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import cranfield
 from cranfield import (
     AP,
+    Explanation,
     InputError,
     MeasureError,
     OptionError,

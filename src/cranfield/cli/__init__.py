@@ -75,13 +75,20 @@ _WHICH = {
     "compare": _OF_TWO,
     "gate": _OF_TWO,
 }
+_SAVED_FIRST = (
+    "Save the scores first: cranfield evaluate QRELS RUN... --convention NAME -q -o scores.json; "
+    "then --saved scores.json."
+)
 
 
 def _pointing(error: click.NoSuchOption) -> click.UsageError:
     """Return the error with the option that is meant, if the command has it."""
     typed = error.option_name.partition("=")[0]
-    meant, known = _MEANT.get(typed), error.ctx.command.params if error.ctx else []
-    if not any(meant in one.opts for one in known):
+    known = {spelt for one in (error.ctx.command.params if error.ctx else []) for spelt in one.opts}
+    if typed == "--convention" and "--saved" in known:
+        return click.UsageError(f"{error.message} {_SAVED_FIRST}", error.ctx)
+    meant = _MEANT.get(typed)
+    if meant not in known:
         command = error.ctx.info_name if error.ctx else None
         if typed in _WORST and command in ("evaluate", "compare", "gate"):
             return click.UsageError(f"{error.message.split(' (')[0]} {_WHICH[command]}", error.ctx)
