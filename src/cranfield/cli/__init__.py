@@ -63,6 +63,7 @@ def quoted(error: click.UsageError) -> click.UsageError:
 # What people type -> the option that some commands have for it, which is spelt otherwise.
 _MEANT = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
 _MEANT |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
+_MEANT |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
 
 
 def _pointing(error: click.NoSuchOption) -> click.UsageError:
