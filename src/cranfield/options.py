@@ -355,6 +355,12 @@ def refuse_others(
             )
         if name not in known and name in _BEFORE:
             raise TypeError(f"{function.__name__}() takes no {name}=...: {_BEFORE[name]}")
+        if name in ("qrels_columns", "run_columns") and "columns" in known:
+            side = name.removesuffix("_columns")
+            raise TypeError(
+                f"{function.__name__}() takes columns={{{side!r}: ...}}, not {name}=...; "
+                "columns={...} where both sides have the same names"
+            )
         if name not in known:
             options = [one.name for one in known.values() if one.kind is one.KEYWORD_ONLY]
             raise TypeError(

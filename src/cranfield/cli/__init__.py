@@ -79,6 +79,7 @@ _SAVED_FIRST = (
     "Save the scores first: cranfield evaluate QRELS RUN... --convention NAME -q -o scores.json; "
     "then --saved scores.json."
 )
+_MEANT |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
 
 
 def _pointing(error: click.NoSuchOption) -> click.UsageError:

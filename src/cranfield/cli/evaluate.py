@@ -8,6 +8,8 @@ from cranfield.cli.data import (
     convention_option,
     data_options,
     grades_options,
+    is_file,
+    is_measure,
     read_inputs,
     size_of,
 )
@@ -20,6 +22,7 @@ from cranfield.cli.terminal import (
     show,
 )
 from cranfield.data.judging import Judging
+from cranfield.errors import InputError
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, convention_of, evaluate, usual_measures
 
 
@@ -65,6 +68,9 @@ def command(
     if not per_query:
         flags.refuse_options({"query_texts"}, "has no effect without -q")
     flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them comes first
+    if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
+        hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."
+        raise InputError("no such file", source=runs[-1], hint=hint)
     judgments, named = read_inputs(qrels, runs, data, listed, judging)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
     if convention is not None and not names:

@@ -124,10 +124,10 @@ def gate(
     """
     refuse_others(gate, options, _more)
     settings = GateSettings.of(options)
-    stated = _stated(baseline, margin, measures, settings)
-    least = by_measure(settings.at_least)
-    of_margin = None  # all that were saved
     refuse_mapping(measures)
+    least = by_measure(settings.at_least)
+    stated = _stated(baseline, margin, measures, least)
+    of_margin = None  # all that were saved
     if measures is not None or (runs is not None and least):
         of_margin = named_texts(DEFAULT_MEASURES if measures is None else measures)
     of_margin = of_margin if stated is not None else []
@@ -187,7 +187,10 @@ def _recipe(
 
 
 def _stated(
-    baseline: str | None, margin: object, measures: object, settings: GateSettings
+    baseline: str | None,
+    margin: object,
+    measures: MeasuresLike | None,
+    least: Mapping[str, float],
 ) -> Margin | None:
     """Return the margin, None if there is none and no baseline; OptionError for half of it."""
     if baseline is not None:
@@ -196,12 +199,12 @@ def _stated(
         raise OptionError(
             f"margin={margin!r:.40}: worse than which system? State the baseline (--baseline), too"
         )
-    if settings.at_least is None:
+    if not least:
         raise OptionError(
             "nothing to judge by: state a baseline and a margin, or what the means must reach, "
             "at_least={'R@5': 0.8} (--at-least R@5=0.8)"
         )
-    if measures is not None:
+    if measures is not None and not least.keys() >= set(named_texts(measures)):
         raise OptionError(
             "without a baseline, at_least names the measures: leave the others out, or state a "
             "baseline and a margin"

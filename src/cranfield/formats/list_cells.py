@@ -55,7 +55,7 @@ class ListRows(Rows):
         self.is_ranking = what is What.RUN and not self.numbers & {"score", "rank"}
         self.form, _, _ = rows.form.partition(" with ")
         self.form += f" with lists in columns {', '.join(rows.lists.values())}"
-        self.sources, self.is_text = rows.sources, rows.is_text
+        self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
 
     def blocks(

@@ -219,7 +219,9 @@ def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
         dict.fromkeys(docs)
     except TypeError:
         problem = f"{where}a document's id is a text or a whole number, in {listed!r:.80}"
-        raise InputError(problem) from None
+        hint = "A list for each query, on both sides, is for evaluate(truths, rankings, measures)."
+        nested = not where and all(isinstance(one, list | tuple) for one in docs)
+        raise InputError(problem, hint=hint if nested else None) from None
     return docs
 
 

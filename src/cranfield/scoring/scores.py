@@ -278,6 +278,10 @@ class Scores(_Table):
     def __getitem__(self, measure: Measure | str) -> float:
         return self._over_all(self._column(measure))
 
+    def keys(self) -> list[str]:
+        """Return the measures that have a value over all queries; so `dict(scores)` has `means`."""
+        return [*self.means()]
+
     def _over_all(self, name: str) -> float:
         measure, values = self.columns[name]
         if not self.decimals:

@@ -1,0 +1,79 @@
+"""What people wrote next: the answers to a slip, and forms that another verb takes as they are."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cranfield import AP, Run, evaluate, gate
+from cranfield.cli import cli
+from cranfield.errors import InputError, OptionError
+
+QRELS, BM25, DENSE = "demo/qrels.txt", "demo/bm25.run", "demo/dense.run"
+ROWS = [
+    {"question": "one", "expected_ids": ["a", "b"], "retrieved_ids": ["a", "c"]},
+    {"question": "two", "expected_ids": ["d"], "retrieved_ids": ["d"]},
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_the_demo(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(demo_folder)
+
+
+def said_of(*arguments: str) -> str:
+    """Return what a command says that is refused."""
+    done = CliRunner().invoke(cli, arguments)
+    assert done.exit_code == 2
+    assert not done.stdout
+    return done.stderr
+
+
+def test_a_query_behind_q_is_no_file() -> None:
+    said = said_of("evaluate", QRELS, BM25, "-q", "q22")
+    assert "q22: no such file" in said
+    assert "explain" in said
+    assert "-m MAP" in said_of("evaluate", QRELS, BM25, "-q", "MAP")
+
+
+@pytest.mark.parametrize(
+    ("option", "meant"), [("--doc-map", "--map-docs"), ("--collapse", "--map-docs-keep")]
+)
+def test_other_words_for_chunks(option: str, meant: str) -> None:
+    assert f"Did you mean '{meant}'?" in said_of("evaluate", QRELS, BM25, option, "first")
+
+
+def test_measures_beside_the_same_in_at_least() -> None:
+    mean = (1 / 2 + 1 / 1) / 2
+    for least, passed in ((mean, True), (0.9, False)):
+        assert gate(ROWS, measures="recall@5", at_least={"R@5": least}).passed is passed
+    with pytest.raises(OptionError, match="at_least names the measures"):
+        gate(ROWS, measures="recall@5 AP", at_least={"R@5": mean})
+
+
+def test_a_file_as_baseline_is_not_called_missing() -> None:
+    with pytest.raises(InputError, match="is a file, and no system") as refused:
+        gate(QRELS, [BM25, DENSE], "AP", baseline=DENSE, margin=0.01)
+    assert "bm25, dense" in str(refused.value)
+
+
+@pytest.mark.parametrize("side", ["qrels", "run"])
+def test_columns_of_one_side(side: str) -> None:
+    with pytest.raises(TypeError, match=rf"columns=\{{'{side}'"):
+        evaluate(ROWS, "recall@5", **{f"{side}_columns": {"query_id": "question"}})  # type: ignore
+
+
+def test_scores_as_a_dict() -> None:
+    found = evaluate(ROWS, "recall@5 P@1")
+    assert dict(found) == {"R@5": (1 / 2 + 1 / 1) / 2, "P@1": (1 + 1) / 2}
+
+
+def test_a_run_of_lists_says_its_size() -> None:
+    pd = pytest.importorskip("pandas")
+    assert repr(Run(pd.DataFrame(ROWS))) == "Run('run', 2 rows)"
+
+
+def test_a_measure_called_with_the_lists_of_many_queries() -> None:
+    with pytest.raises(InputError, match=r"evaluate\(truths, rankings"):
+        AP([[1, 3, 5]], [[1, 2, 3]])  # type: ignore
+    assert evaluate([[1, 3, 5]], [[1, 2, 3]], "AP")["AP"] == (1 / 1 + 2 / 3) / 3
