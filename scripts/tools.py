@@ -236,7 +236,9 @@ TOOLS = {
     "ir_evaluation": Tool(
         ("ir-evaluation==1.1.0",),
         {
-            "ir_evaluation": Variant("ir_eval", lists=True, measures={"F1": ""}),
+            "ir_evaluation": Variant(
+                "ir_eval", lists=True, measures={"F1": ""}, apart=repeats_in("AP")
+            ),
             "defined": Variant(lists=True),
         },
     ),

@@ -14,15 +14,7 @@ from helpers.commands import run as command
 from helpers.notes import codes, sentence
 from helpers.variants import variants
 
-from cranfield import (
-    Measure,
-    MeasureError,
-    OptionError,
-    definitions,
-    evaluate,
-    joint_bounds,
-    parse,
-)
+from cranfield import Measure, MeasureError, OptionError, definitions, evaluate, joint_bounds, parse
 from cranfield.arrays.ranked import Floats
 from cranfield.data.judge import judge
 from cranfield.data.judged import Judged
