@@ -170,6 +170,9 @@ def test_measures_over_other_queries_stand_side_by_side() -> None:
     assert row.split() == ["run", "q4", "0.0000", "-"]
     column = found.to_pandas()["P@2"]
     assert column.isna().tolist() == [False, False, False, True]
+    shared = {"scores": "double", "convention": "beir", "ties": "document"}
+    assert shared.items() & found.recipe.items() == {("convention", "beir")}
+    assert found.recipe["depth"] is None
     notes = {(note.code, note.source) for note in found.notes}
     assert {("queries", "RR@2"), ("queries", "P@2"), ("convention", None)} <= notes
 
@@ -384,6 +387,25 @@ def test_a_list_with_a_document_twice_has_the_numbers_of_tools_that_take_lists()
     assert "'a' occurs twice" in str(found)
     assert "--duplicates best" not in str(found)  # what to do is in `problem`
     json.loads(found.to_json())
+
+
+@pytest.mark.parametrize("command", ["compare", "gate", "correlate"])
+def test_what_compares_saved_scores_says_how_to_follow_a_convention(command: str) -> None:
+    for typed in (["--convention", "beir"], ["--convention=beir"]):
+        wrong = invoke(command, "a.txt", "b.run", "c.run", *typed)
+        assert wrong.exit_code == 2
+        assert "--saved scores.json" in wrong.stderr
+    assert "--saved" not in invoke("check", "a.txt", "b.run", "--convention", "beir").stderr
+
+
+def test_scores_under_another_convention_are_not_compared(tmp_path: Path) -> None:
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, convention in zip(files, ("beir", None), strict=True):
+        scores = evaluate(QRELS, RUN, "RR@2 P@2", convention=convention)
+        path.write_text(scores.to_json(per_query=True))
+    for one in (files, files[::-1]):
+        with pytest.raises(InputError, match=r"convention=(None, not beir|beir, not None)"):
+            compare([*map(str, one)])
 
 
 def test_what_no_convention_can_read_is_an_error() -> None:

@@ -33,6 +33,17 @@ FRAMES = (
 )
 
 
+# What only those need who ask for another tool's numbers, or for judged documents below.
+_SCORING = ("conventions", "rule", "join", "side_by_side")
+RARE = {"cranfield.data.unretrieved", *(f"cranfield.scoring.{name}" for name in _SCORING)}
+
+
+def test_a_small_evaluation_loads_no_convention() -> None:
+    asked = SMALL.replace("'nDCG@10 AP IAP", "'AP', convention='sbert') #")
+    assert not loaded(SMALL) & RARE
+    assert {"cranfield.scoring.conventions", "cranfield.scoring.join"} <= loaded(asked)
+
+
 def test_arrow_in_and_out_loads_no_frame_library() -> None:
     assert not loaded(FRAMES) & {*HEAVY, "click", "rich"}
 

@@ -63,13 +63,20 @@ def quoted(error: click.UsageError) -> click.UsageError:
 # What people type -> the option that some commands have for it, which is spelt otherwise.
 _MEANT = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
 _MEANT |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
+_SAVED_FIRST = (
+    "Save the scores first: cranfield evaluate QRELS RUN... --convention NAME -q -o scores.json; "
+    "then --saved scores.json."
+)
 
 
 def _pointing(error: click.NoSuchOption) -> click.UsageError:
     """Return the error with the option that is meant, if the command has it."""
-    meant = _MEANT.get(error.option_name.partition("=")[0])
-    known = error.ctx.command.params if error.ctx else []
-    if not any(meant in one.opts for one in known):
+    name = error.option_name.partition("=")[0]
+    known = {spelt for one in (error.ctx.command.params if error.ctx else []) for spelt in one.opts}
+    if name == "--convention" and "--saved" in known:
+        return click.UsageError(f"{error.message} {_SAVED_FIRST}", error.ctx)
+    meant = _MEANT.get(name)
+    if meant not in known:
         return error
     return click.UsageError(f"{error.message} Did you mean '{meant}'?", error.ctx)
 

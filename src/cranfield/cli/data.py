@@ -245,13 +245,13 @@ data_options = flags.family(DataOptions, group="Reading files", **_SHOWN)
 lenient_data_options = flags.family(
     DataOptions, without=("errors",), group="Reading files", **_SHOWN
 )
-# Where queries are those that all systems have, or the one that is named.
 convention_option = flags.option(
     metavar="NAME",
     group="Ranking",
     help="Compute the measures, and average the queries, as another tool does: beir, ranx, "
     "sentence-transformers, ...; `cranfield conventions` lists them.",
 )
+# Where queries are those that all systems have, or the one that is named.
 judging_options = flags.family(Judging, without=("queries",), group="Ranking")
 all_judging_options = flags.family(Judging, group="Ranking")
 duplicates_option = flags.family(Judging, without=RANKING, group="Reading files")

@@ -79,10 +79,12 @@ def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
 def _differences(first: Origin, other: Origin) -> list[str]:
     """Return by what two files were made otherwise, of all that both say."""
     both = [name for name in first.recipe if name in other.recipe]
+    if both and "convention" not in both:  # a recipe without one says that there was none
+        both.append("convention")
     found = [
-        f"{name}={other.recipe[name]}, not {first.recipe[name]}"
+        f"{name}={other.recipe.get(name)}, not {first.recipe.get(name)}"
         for name in both
-        if name not in _NO_OPTIONS and other.recipe[name] != first.recipe[name]
+        if name not in _NO_OPTIONS and other.recipe.get(name) != first.recipe.get(name)
     ]
     if _HASH in both and other.recipe[_HASH] != first.recipe[_HASH]:
         found.append("other judgments")

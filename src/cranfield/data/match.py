@@ -274,10 +274,8 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         nested, dropped = _counting(nested, judging)
     n_queries, starts = len(qrels.query_ids), qrels.starts.tolist()
     n_retrieved, in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
-    row: list[Ints] = []
-    rank: list[Ints] = []
-    first: list[Ints] = []
-    size: list[Ints] = []
+    columns: list[list[Ints]] = [[], [], [], []]
+    row, rank, first, size = columns
     n_all_tied = n_level = 0
     for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
         ranking: Mapping[str, Any] | None = nested.get(query)

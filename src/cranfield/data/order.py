@@ -266,7 +266,7 @@ def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -
     if judging.ties != "given":
         docs = whole.block.doc if whole.own is None else whole.own
         numbers = tie_order(docs.take(numbers), judging)
-    keys = (numbers, np.cumsum(new_tie)[in_tie])
+    keys: tuple[Ints, ...] = (numbers, np.cumsum(new_tie)[in_tie])
     if whole.again is not None:  # of the rows of a document, the first counts, and comes first
         keys = (ordered[in_tie], *keys)
     by_number = np.lexsort(keys)

@@ -1,10 +1,11 @@
 """explain: why a number is what it is."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack, cast
 
 from cranfield.data.judging import Judging
-from cranfield.data.qrels import QrelsLike
+from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError, OptionError
 from cranfield.explanation.difference import Difference
@@ -123,28 +124,37 @@ recip_rank)
         if query is not None:
             how = replace(how, queries="judged")
     by_name = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
-    runs = [*by_name.values()]
-    if len(runs) != 1:
-        _check_two(len(runs), one, how)
+    if len(by_name) != 1:
+        _check_two(len(by_name), one, how)
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
-    found: Explanation | MeanExplanation | Difference | QueryDifferences
-    if query is None and len(runs) == 2:
-        found = QueryDifferences.of_runs(judgments, by_name, one, how, progress)
-    elif query is None:
-        found = MeanExplanation.of_run(judgments, runs[0], one, how, progress)
-    else:
-        costs = one.definition.traits.takes_cost
-        scene, *other = (
-            Scene.of(judgments, its, str(query), how, costs=costs, progress=progress)
-            for its in runs
-        )
-        if other:
-            found = Difference.of(scene, other[0], tuple(by_name), one)
-        else:
-            found = Explanation.of(scene, one)
+    found = _page(judgments, by_name, one, query, how, progress)
     warn_of(found.notes)
     return found
+
+
+def _page(
+    qrels: Qrels,
+    runs: Mapping[str, Run],
+    measure: Measure,
+    query: str | int | None,
+    judging: Judging,
+    progress: Progress | None,
+) -> Explanation | MeanExplanation | Difference | QueryDifferences:
+    """Return the page on one or two runs: of a query, or, if it is None, of all."""
+    one, *other = runs.values()
+    if query is None and other:
+        return QueryDifferences.of_runs(qrels, runs, measure, judging, progress)
+    if query is None:
+        return MeanExplanation.of_run(qrels, one, measure, judging, progress)
+    costs = measure.definition.traits.takes_cost
+    scene, *others = (
+        Scene.of(qrels, its, str(query), judging, costs=costs, progress=progress)
+        for its in runs.values()
+    )
+    if others:
+        return Difference.of(scene, others[0], tuple(runs), measure)
+    return Explanation.of(scene, measure)
 
 
 def _check_two(n_runs: int, measure: Measure, judging: Judging) -> None:

@@ -94,9 +94,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "beir/retrieval/evaluation.py, custom_metrics.py",
             (
                 rule(
-                    "nDCG AP P R",
-                    judging={**_AS_TREC_EVAL_9, "identical_ids": "drop"},
-                    decimals=5,
+                    "nDCG AP P R", judging={**_AS_TREC_EVAL_9, "identical_ids": "drop"}, decimals=5
                 ),
                 rule("RR RelP Success", judging={"ties": "given"}, decimals=5),
             ),
@@ -161,9 +159,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "trectools/trec_eval.py",
             (
                 rule(
-                    "AP P R RR",
-                    judging={"queries": "run", "order": "given"},
-                    nDCG={"gain": "exp2"},
+                    "AP P R RR", judging={"queries": "run", "order": "given"}, nDCG={"gain": "exp2"}
                 ),
             ),
         ),
@@ -185,13 +181,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "haystack",
             "haystack-ai 3.4.0, DocumentNDCGEvaluator and its siblings",
             "haystack/components/evaluators",
-            (
-                rule(
-                    "AP RR R Success",
-                    judging={"duplicates": "once"},
-                    nDCG={"ideal": "uncut"},
-                ),
-            ),
+            (rule("AP RR R Success", judging={"duplicates": "once"}, nDCG={"ideal": "uncut"}),),
         ),
         Convention(
             "ragas",
@@ -296,13 +286,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             "scikit-learn-retrieved",
             "scikit-learn 1.9.1, ndcg_score of what was retrieved",
             "sklearn/metrics/_ranking.py",
-            (
-                rule(
-                    "DCG",
-                    judging={**_RETRIEVED, "ties": "expected"},
-                    nDCG={"ideal": "retrieved"},
-                ),
-            ),
+            (rule("DCG", judging={**_RETRIEVED, "ties": "expected"}, nDCG={"ideal": "retrieved"}),),
             ("It sees neither what was missed nor queries without results.",),
         ),
         Convention(

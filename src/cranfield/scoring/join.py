@@ -22,7 +22,7 @@ def join(
     """Return the scores of one run under a convention: of its `groups`, one of `parts` each.
 
     The columns are in the order of `wanted`. A query that a part does not average is NaN in its
-    columns, and has no part in their means.
+    columns, and has no part in their means. The recipe has the options that all parts share.
     """
     ids = list(dict.fromkeys(query for part in parts for query in part.query_ids))
     if len(parts) > 1:
@@ -48,6 +48,11 @@ def join(
         ((name, note) for name, part in zip(named, parts, strict=True) for note in part.notes),
         of_all=len(parts),
     )
+    options = {
+        name: value
+        for name, value in largest.recipe.items()
+        if all(part.recipe[name] == value for part in parts)
+    }
     text = f"Convention {convention.name}: {convention.tool}."
     return replace(
         largest,
@@ -55,7 +60,7 @@ def join(
         query_ids=ids,
         values=np.column_stack([column for _, _, column in ordered]),
         decimals=tuple(decimals for _, decimals, _ in ordered),
-        recipe={**largest.recipe, "convention": convention.name},
+        recipe={**options, "convention": convention.name},
         notes=(*notes, Note("convention", "info", text)),
         slices=tuple(slices),
     )
