@@ -253,7 +253,6 @@ TOOLS = {
                     "nDCG_achievable": "nDCG(ideal='judged')",
                     "AP_div_k": "AP(over='cutoff')",
                 },
-                apart=repeats_in("AP", "R", "nDCG_achievable"),
             )
         },
     ),
