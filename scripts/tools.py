@@ -236,7 +236,9 @@ TOOLS = {
     "ir_evaluation": Tool(
         ("ir-evaluation==1.1.0",),
         {
-            "ir_evaluation": Variant("ir_eval", lists=True, measures={"F1": ""}),
+            "ir_evaluation": Variant(
+                "ir_eval", lists=True, measures={"F1": ""}, apart=repeats_in("AP")
+            ),
             "defined": Variant(lists=True),
         },
     ),
@@ -251,7 +253,6 @@ TOOLS = {
                     "nDCG_achievable": "nDCG(ideal='judged')",
                     "AP_div_k": "AP(over='cutoff')",
                 },
-                apart=repeats_in("AP", "R", "nDCG_achievable"),
             )
         },
     ),

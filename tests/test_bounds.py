@@ -14,7 +14,7 @@ from helpers.commands import run as command
 from helpers.notes import codes, sentence
 from helpers.variants import variants
 
-from cranfield import Measure, MeasureError, OptionError, definitions, evaluate, parse
+from cranfield import Measure, MeasureError, OptionError, definitions, evaluate, joint_bounds, parse
 from cranfield.arrays.ranked import Floats
 from cranfield.data.judge import judge
 from cranfield.data.judged import Judged
@@ -277,6 +277,19 @@ def test_completions_in_many_small_parts_are_the_same(monkeypatch: pytest.Monkey
 
 
 # ---- what is refused --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("queries", ["relevant", "relevant-and-both", "relevant-and-retrieved"])
+def test_queries_that_grades_decide_on_have_no_bounds(queries: str) -> None:
+    """Where a is relevant, r is averaged, too: the mean rises from 1/2 to 3/4."""
+    qrels, ranked = {"q": {"b": 1}, "r": {"c": 0}}, {"q": ["x", "b"], "r": ["a"]}
+    judged = {**qrels, "r": {"c": 0, "a": 1}}
+    means = [evaluate(one, ranked, "RR", queries=queries)["RR"] for one in (qrels, judged)]
+    assert means == [1 / 2, (1 / 2 + 1) / 2]
+    with pytest.raises(OptionError, match=queries):
+        evaluate(qrels, ranked, "RR", bounds=True, queries=queries)
+    with pytest.raises(OptionError, match=queries):
+        joint_bounds(qrels, {"a": ranked, "b": {"q": ["b"], "r": ["c"]}}, "P@1", queries=queries)
 
 
 def test_bounds_of_judged_documents_only_are_refused() -> None:

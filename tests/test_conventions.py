@@ -473,3 +473,24 @@ def test_scores_under_another_convention_are_not_compared(tmp_path: Path) -> Non
 def test_what_no_convention_can_read_is_an_error() -> None:
     with pytest.raises(NothingSharedError):
         conventions(QRELS, {"other": {"a": 1.0}}, "AP@4")
+
+
+def test_measures_that_a_tool_computes_alike_are_one() -> None:
+    found = evaluate(QRELS, RUN, "AP@2 AP(over='reachable')@2 P@2", convention="sbert")
+    assert [str(one) for one in found.measures] == ["AP(over='reachable')@2", "P@2"]
+    assert found.values.shape == (3, 2)
+    assert found["P@2"] == (1 / 2 + 1 / 2 + 0) / 3
+
+
+def test_one_run_in_a_list_or_by_name() -> None:
+    alone = conventions(QRELS, RUN, "AP@2")
+    for several in ([RUN], {"mine": RUN}):
+        found = conventions(QRELS, several, "AP@2")
+        assert [one.value for one in found.every] == [one.value for one in alone.every]
+    assert found.run == "mine"
+
+
+def test_a_long_name_is_cut_in_what_is_said() -> None:
+    done = invoke("conventions", "x" * 5000)
+    assert done.exit_code == 2
+    assert len(done.stderr) < 1000

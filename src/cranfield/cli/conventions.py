@@ -62,4 +62,4 @@ def _named(name: str) -> Convention:
     try:
         return convention_of(name)
     except OptionError as error:
-        raise OptionError(f"{name}: no such file, and no convention. {error}") from None
+        raise OptionError(f"{name:.80}: no such file, and no convention. {error}") from None

@@ -134,6 +134,11 @@ class Judging(Options):
         return self.ties in ("document", "ascending", "given")
 
     @property
+    def averages_by_grade(self) -> bool:
+        """Whether it depends on the grades which queries are averaged."""
+        return "relevant" in self.queries
+
+    @property
     def keeps_repeated(self) -> bool:
         """Whether every row of a document that stands more than once has a rank."""
         return self.duplicates in ("once", "each", "joined")

@@ -119,6 +119,11 @@ def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
             "bounds=True grades the unjudged documents, and judged_only=True leaves none: "
             "leave one of them out"
         )
+    if judging.averages_by_grade:
+        raise OptionError(
+            f"bounds=True grades the unjudged documents, and queries={judging.queries!r} averages "
+            "over other queries where one of them is relevant: take 'judged', 'both' or 'retrieved'"
+        )
     for measure in measures:
         definition, method = measure.definition, measure.bounds
         why = "it takes more than a grade for each document" if method == "refused" else ""

@@ -328,7 +328,14 @@ CONVENTIONS: Mapping[str, Convention] = {
                     R={"over": "retrieved"},
                 ),
             ),
-            ("It sees neither what was missed nor queries without results.",),
+            (
+                "It sees neither what was missed nor queries without results.",
+                "A query whose scores are all 0 or less counts 0 in P, R, AP and RR; here it is "
+                "left out of their mean. In R, and in P with adaptive_k, documents with such "
+                "scores still count in what is divided by; here they do not.",
+                "But for nDCG, an unstable sort permutes equal scores: no rule, not imitated.",
+                "Negative grades count as they are in nDCG: not imitated.",
+            ),
         ),
         Convention(
             "ir_eval",
@@ -340,6 +347,8 @@ CONVENTIONS: Mapping[str, Convention] = {
             ),
             (
                 "AP of one hit at rank 5 is 0.2, whatever else is relevant.",
+                "A relevant document that a list repeats adds to AP, at each of its ranks, a "
+                "precision that counts it once: not imitated.",
                 "A list shorter than k is an IndexError, one without a hit a ZeroDivisionError in "
                 "AP, one without a relevant document in nDCG and recall.",
             ),

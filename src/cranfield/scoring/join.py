@@ -35,7 +35,8 @@ def join(
             column = np.full(len(ids), np.nan, part.values.dtype)
             column[rows] = part.values[:, i]
             found[asked] = its, group.decimals, column
-    ordered = [found[one] for one in wanted]
+    # Two that are computed alike are one column.
+    ordered = [*{found[one][0]: found[one] for one in wanted}.values()]
     largest = max(parts, key=lambda one: len(one.query_ids))
     labels = dict.fromkeys((of, name) for part in parts for of, name, _ in part.slices)
     slices = [

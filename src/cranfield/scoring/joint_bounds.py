@@ -206,7 +206,8 @@ def joint_bounds(
         measures: what to bound, as `evaluate` takes it.
         errors: as in `evaluate`.
         **judging: each option of `Reading`, and of `Judging` but `judged_only` and `unretrieved`;
-            `ties` are "document", "ascending" or "given", `duplicates` not "each".
+            `ties` are "document", "ascending" or "given", `duplicates` none that keeps every row,
+            `queries` none that depends on grades.
 
     Gives one CranfieldWarning, as `evaluate` does, if a number may not mean what it seems to; the
     result's `notes` say so, too.
@@ -240,6 +241,7 @@ def joint_bounds(
     wanted = measures_of(measures)
     one_of("ties", how.ties, ("document", "ascending", "given"))
     one_of("duplicates", how.duplicates, ("refuse", "first", "best"))
+    one_of("queries", how.queries, ("judged", "both", "retrieved", "run"))
     systems = score_runs(judgments, named, wanted, how)
     query_ids = _shared_queries(systems)
     if not query_ids:

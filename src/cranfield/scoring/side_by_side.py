@@ -77,6 +77,8 @@ def conventions(
     if len(wanted) > 1 or wanted[0].definition.is_text:
         why = "a text" if len(wanted) == 1 else "one of several"
         raise MeasureError(f"{wanted[0]} is {why}: one measure of numbers is compared at a time")
+    if not isinstance(found, Run) and len(found) == 1:
+        (found,) = found.values()
     if not isinstance(found, Run):
         raise OptionError(f"{len(found)} runs: the conventions are compared on one")
     return SideBySide.of(judgments, found, wanted[0], wanted_value)
