@@ -65,7 +65,7 @@ class Several:
         try:
             return self.data.read_qrels(self.qrels, kept), self.data.read_runs(files)
         except InputError as error:
-            if error.kind != "columns":
+            if error.kind not in ("columns", "no ids"):
                 raise
             raise error.because("For saved scores of queries, add --saved.") from None
 
