@@ -269,8 +269,6 @@ def test_every_verb_that_takes_qrels_takes_runs_and_measures_next() -> None:
             usual = ["qrels", "run", "measure", *(["query"] if name == "explain" else [])]
         if name == "check":
             usual = usual[:2]
-        if name == "conventions":  # of one run and one measure
-            usual = ["qrels", "run", "measure"]
         assert names[: len(usual)] == usual, name
 
 

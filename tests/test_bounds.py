@@ -18,6 +18,7 @@ from cranfield import Measure, MeasureError, OptionError, definitions, evaluate,
 from cranfield.arrays.ranked import Floats
 from cranfield.data.judge import judge
 from cranfield.data.judged import Judged
+from cranfield.data.judging import Queries
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.measures import Plan
@@ -280,7 +281,7 @@ def test_completions_in_many_small_parts_are_the_same(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("queries", ["relevant", "relevant-and-both", "relevant-and-retrieved"])
-def test_queries_that_grades_decide_on_have_no_bounds(queries: str) -> None:
+def test_queries_that_grades_decide_on_have_no_bounds(queries: Queries) -> None:
     """Where a is relevant, r is averaged, too: the mean rises from 1/2 to 3/4."""
     qrels, ranked = {"q": {"b": 1}, "r": {"c": 0}}, {"q": ["x", "b"], "r": ["a"]}
     judged = {**qrels, "r": {"c": 0, "a": 1}}

@@ -308,7 +308,14 @@ def test_the_choice_that_moves_a_number_most() -> None:
 
 @pytest.mark.parametrize(
     ("value", "same"),
-    [("0.17", True), ("0.1667", True), (0.16667, True), ("0.1670", False), (0.166, False)],
+    [
+        ("0.17", True),
+        ("0.1667", True),
+        (0.16667, True),
+        ("0.1670", False),
+        (0.166, False),
+        (0, False),
+    ],
 )
 def test_a_value_is_compared_to_its_digits(value: str | float, same: bool) -> None:
     qrels = {"q1": {"a": 1}, "q2": {"b": 1}, "q3": {"c": 1}}

@@ -75,5 +75,5 @@ def test_a_run_of_lists_says_its_size() -> None:
 
 def test_a_measure_called_with_the_lists_of_many_queries() -> None:
     with pytest.raises(InputError, match=r"evaluate\(truths, rankings"):
-        AP([[1, 3, 5]], [[1, 2, 3]])  # type: ignore
+        AP([[1, 3, 5]], [[1, 2, 3]])
     assert evaluate([[1, 3, 5]], [[1, 2, 3]], "AP")["AP"] == (1 / 1 + 2 / 3) / 3

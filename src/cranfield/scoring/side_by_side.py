@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
-from cranfield.data.run import Run, RunLike
+from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import CranfieldError, MeasureError, OptionError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -24,13 +24,14 @@ from cranfield.scoring.rule import Convention, Group, rounded_to
 
 _USUAL = "nDCG@10"
 _DEFAULT = "cranfield"  # the name of what is computed without a convention
+_OF_WHOLE = 4  # to so many decimals a whole number is compared
 Way = tuple[Measure, Judging]  # how a number is computed
 
 
 @takes(Reading)
 def conventions(
     qrels: QrelsLike,
-    run: RunLike | None = None,
+    run: RunLike | SeveralRuns | None = None,
     measure: str | Measure = _USUAL,
     *,
     value: float | str | None = None,
@@ -47,7 +48,7 @@ def conventions(
         run: a run, as `evaluate` takes it; None if the first argument holds both sides.
         measure: one measure.
         value: a number that some tool gave; as many decimals are compared as it has (a text keeps
-            its last zeros: "0.820").
+            its last zeros: "0.820"), of a whole number four.
         **reading: each option of `Reading`.
 
     Raises:
@@ -172,7 +173,8 @@ class SideBySide(Shown):
         """Tell whether a value is the one that was asked for, to the digits that this has."""
         if self.wanted is None or one.value is None:
             return False
-        exponent = min(int(self.wanted.as_tuple().exponent), 0)
+        exponent = int(self.wanted.as_tuple().exponent)
+        exponent = exponent if exponent < 0 else -_OF_WHOLE
         unit = Decimal(1).scaleb(exponent)
         return abs(Decimal(one.value) - self.wanted) <= unit / 2 * Decimal("1.000001")
 
