@@ -62,7 +62,8 @@ Collection = tuple[dict[str, dict[str, int]], dict[str, list[str]], dict[str, li
 
 def test_which_measures_are_linear() -> None:
     names = {one.name for one in EXACT}
-    assert names == {"P", "DCG", "nDCG", "RBP", "SetP", "NumRelRet", "NumNonRelRet", "CWL"}
+    counts = {"NumRelRet", "NumNonRelRet"}
+    assert names == {"P", "MeanP", "DCG", "nDCG", "RBP", "SetP", "CWL", *counts}
     assert {one.name for one in FIXED} == {"nDCG"}
     for name in ("P@R", "nDCG@min(5,R)", "nDCG(ideal='retrieved')", "RBP(gain='linear')", "AP"):
         assert parse(name).linear == "no"
