@@ -340,7 +340,7 @@ def test_conventions_take_one_run_and_one_measure() -> None:
     with pytest.raises(MeasureError, match="RelString is a text"):
         conventions(QRELS, RUN, "RelString")
     with pytest.raises(OptionError, match="2 runs"):
-        conventions(QRELS, {"a": RUN, "b": RUN}, "AP")  # type: ignore[arg-type]
+        conventions(QRELS, {"a": RUN, "b": RUN}, "AP")
     with pytest.raises(InputError):
         conventions(QRELS, "no-such.run", "AP")
     rows = [{"question": "Why?", "expected_ids": ["a", "b"], "retrieved_ids": ["a", "c"]}]
