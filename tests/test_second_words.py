@@ -51,10 +51,13 @@ def test_measures_beside_the_same_in_at_least() -> None:
         gate(ROWS, measures="recall@5 AP", at_least={"R@5": mean})
 
 
-def test_a_file_as_baseline_is_not_called_missing() -> None:
-    with pytest.raises(InputError, match="is a file, and no system") as refused:
-        gate(QRELS, [BM25, DENSE], "AP", baseline=DENSE, margin=0.01)
-    assert "bm25, dense" in str(refused.value)
+def test_a_file_as_baseline_is_one_of_the_systems() -> None:
+    found = gate(QRELS, [BM25, DENSE], "AP", baseline=DENSE, margin=0.01)
+    assert (
+        found.to_dict() == gate(QRELS, [BM25, DENSE], "AP", baseline="dense", margin=0.01).to_dict()
+    )
+    with pytest.raises(InputError, match="this file is none of them"):
+        gate(QRELS, [BM25], "AP", baseline=DENSE, margin=0.01)
 
 
 @pytest.mark.parametrize("side", ["qrels", "run"])
@@ -74,6 +77,14 @@ def test_a_run_of_lists_says_its_size() -> None:
 
 
 def test_a_measure_called_with_the_lists_of_many_queries() -> None:
-    with pytest.raises(InputError, match=r"evaluate\(truths, rankings"):
+    with pytest.raises(InputError, match=r"evaluate\(actual, predicted, 'AP'\)"):
         AP([[1, 3, 5]], [[1, 2, 3]])
     assert evaluate([[1, 3, 5]], [[1, 2, 3]], "AP")["AP"] == (1 / 1 + 2 / 3) / 3
+
+
+def test_gate_takes_the_measure_after_a_table_of_both_sides() -> None:
+    found = gate(ROWS, "recall@5", at_least={"R@5": 0.7})
+    assert [one.mean for one in found.thresholds] == [(1 / 2 + 1) / 2]
+    assert found.passed == gate(ROWS, measures="recall@5", at_least={"R@5": 0.7}).passed
+    with pytest.raises(InputError, match="is a measure"):
+        gate(QRELS, "recall@5", at_least={"R@5": 0.7})

@@ -48,8 +48,9 @@ from cranfield.errors import InputError, OptionError
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import or_none, queries_of
-from cranfield.scoring.arguments import Reading
+from cranfield.scoring.arguments import Reading, may_be_measures
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
+from cranfield.scoring.sides import hold_both
 
 
 class GateOptions(GateSettingsOptions, AlignmentOptions, HowOptions, total=False):
@@ -125,6 +126,8 @@ def gate(
     refuse_others(gate, options, _more)
     settings = GateSettings.of(options)
     refuse_mapping(measures)
+    if measures is None and may_be_measures(runs) and hold_both([qrels], options.get("columns")):
+        measures, runs = runs, None  # a table of both sides stands alone
     least = by_measure(settings.at_least)
     stated = _stated(baseline, margin, measures, least)
     of_margin = None  # all that were saved

@@ -72,7 +72,7 @@ def arranged(
         several = several_runs(runs, errors)
         return judgments, as_run(runs, errors) if several is None else several, measures
     qrels, runs = from_lists(qrels, runs, duplicates)
-    shifted = runs is not None and measures is usual and _may_be_measures(runs)
+    shifted = runs is not None and measures is usual and may_be_measures(runs)
     if runs is None or shifted:
         are_measures = runs is not None and _are_measures(runs)
         try:
@@ -112,7 +112,7 @@ def _are_read(data: Any) -> bool:
     return isinstance(data, Qrels | Run)
 
 
-def _may_be_measures(runs: Any) -> bool:
+def may_be_measures(runs: Any) -> bool:
     """Tell whether these are measures, or a text that names neither a file nor a measure."""
     if isinstance(runs, str) and not os.path.exists(runs):
         return not glob.has_magic(runs) and "://" not in runs and not os.path.dirname(runs)
