@@ -430,7 +430,6 @@ def test_a_line_of_a_file_is_named(write: Any) -> None:
     ("arguments", "problem"),
     [
         ([], "Missing argument 'QRELS'; for a list of grades alone, say --grades."),
-        (["qrels"], "Missing argument 'RUN...'; for a list of grades alone, say --grades."),
         (["qrels", "run", "--grades", "5 2"], "--grades is in the place of judgments and a run"),
         (["2", "4", "--grades", "5"], "(A list is one argument, as in --grades '5 2 4'.)"),
         (["--collection", "5 2"], "--collection applies to lists of grades: add --grades."),

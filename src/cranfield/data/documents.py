@@ -222,8 +222,9 @@ class Documents:
             return error
         found = copy.copy(self)
         found.errors = "skip"
+        ranking = self._rows.numbers & {"score", "rank"}  # the advice depends on them
         each = found.in_whole_queries(
-            (), Judging(duplicates="first"), lambda wholes: [one.repeated for one in wholes()]
+            ranking, Judging(duplicates="first"), lambda wholes: [one.repeated for one in wholes()]
         )
         repeated = sum(each, LeftOut())
         return refused(repeated) if repeated.count else error

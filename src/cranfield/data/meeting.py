@@ -27,7 +27,7 @@ from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.render.numbers import number_of, queries_of, short
 
-_UNANSWERED = "Each would score 0: the mean is not comparable with that of a run which has them."
+_UNANSWERED = "Each would score 0: no mean to hold against that of a run which has them."
 _BESIDE = (
     ("without_results", "without results: counted as retrieving nothing."),
     (
