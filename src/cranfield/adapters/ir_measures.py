@@ -85,6 +85,8 @@ def _ours(measure: Any) -> Measure:
         raise MeasureError(f"{measure} is a function of its own; its name says nothing of it")
     if measure.NAME == "RBP" and "rel" not in measure.params:
         raise MeasureError("RBP without rel is graded in ir_measures; write RBP(rel=1)")
+    if measure.NAME == "Accuracy":  # a name that has another meaning elsewhere
+        return parse(str(measure).replace("Accuracy", "AUC"))
     params = {name: one for name, one in measure.params.items() if name != "judged_only"}
     return parse(str(type(measure)(**params)))
 
