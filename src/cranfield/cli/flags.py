@@ -15,10 +15,10 @@ from typing import Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
-from cranfield import options
 from cranfield.errors import OptionError
 from cranfield.measures import Measure, parse_all
-from cranfield.options import Check, Option, Options, options_of
+from cranfield.options import Check, Option, Options, level, options_of
+from cranfield.options import checked as checked_value
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Group = Literal["Options", "Reading files", "Ranking", "Statistics", "Output"]  # in this order
@@ -91,8 +91,8 @@ def checked(check: Check, *names: str, **how: Any) -> Any:
 
     def of_text(_: click.Context, given: click.Parameter, value: Any) -> Any:
         for one in value if given.multiple else ():  # an error shows the one that is wrong
-            options.checked(given.opts[-1], one, check)
-        return value if value is None else options.checked(given.opts[-1], value, check)
+            checked_value(given.opts[-1], one, check)
+        return value if value is None else checked_value(given.opts[-1], value, check)
 
     return option(*names, callback=of_text, **how)
 
@@ -155,7 +155,7 @@ def measures(what: str, default: str) -> Any:
 def rel(what: str = "for measures that state none", default: float | None = None) -> Any:
     """Declare the option that says from which grade a document is relevant."""
     return checked(
-        options.level(),
+        level(),
         "-l",
         "--rel",
         type=float,

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield import options
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.options import Check, finite, level
+from cranfield.options import Check, finite, level, number
+from cranfield.options import whole as whole_number
 
 Parameters = Mapping[str, Any]
 
@@ -33,7 +33,7 @@ class Parameter:
 
 def whole(least: int, most: int = LARGEST_GRADE) -> Check:
     """Return a check for whole numbers, no greater than grades may be."""
-    return options.whole(least, most)
+    return whole_number(least, most)
 
 
 def or_none(check: Check) -> Check:
@@ -59,7 +59,7 @@ def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
-between = options.number
+between = number
 
 
 def above_zero(value: Any) -> float:
@@ -124,8 +124,8 @@ class Gains(tuple[tuple[float, float], ...]):
 
 def stated(grades: Numbers, numbers: Mapping[float, float], others: Numbers) -> Numbers:
     """Return the number that a mapping states for each grade, `others` where it has none."""
-    for grade, number in numbers.items():
-        others = np.where(grades == grade, number, others)
+    for grade, one in numbers.items():
+        others = np.where(grades == grade, one, others)
     return others
 
 

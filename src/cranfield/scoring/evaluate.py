@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any, Never, Unpack, overload
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError, OptionError
 from cranfield.formats.block import Errors, Progress, check_errors
 from cranfield.formats.frames import is_table
-from cranfield.formats.small.labels import LabelRows, label_rows
 from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, function_or_none, refuse_others, takes
 from cranfield.render.numbers import plain
 from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
 from cranfield.scoring.scores import Scores, Systems
-from cranfield.scoring.slices import slices_of
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
+    from cranfield.formats.small.labels import LabelRows
     from cranfield.scoring.rule import Convention
 
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
@@ -160,7 +160,7 @@ def evaluate(
         verb=evaluate,
     )
     wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
-    given = None if slices is None else label_rows(slices)
+    given = None if slices is None else _labels(slices)
     one = found_runs if isinstance(found_runs, Run) else None
     several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
     if convention is None:
@@ -203,7 +203,7 @@ def score_runs(
     judging: Judging = Judging(),
     *,
     bounds: bool = False,
-    slices: LabelRows | None = None,
+    slices: "LabelRows | None" = None,
     progress: Progress | None = None,
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
@@ -230,17 +230,28 @@ def score_runs(
             notes += found.notes(wanted)
         notes += options
         ids, counts = meeting.query_ids, meeting.counts
-        parts, said = slices_of(slices, ids)
-        notes += said
         whole = Scores(name, wanted, ids, values, counts, recipe, tuple(notes), found)
-        if parts:
-            sliced = [
-                (str(label), str(name), whole.of(rows, meeting.counts_of(rows)))
-                for label, name, rows in parts
-            ]
-            whole = replace(whole, slices=tuple(sliced))
+        if slices is not None:
+            whole = _with_slices(whole, meeting, slices)
         every.append(whole)
     return Systems(every)
+
+
+def _with_slices(scores: Scores, meeting: Meeting, slices: "LabelRows") -> Scores:
+    from cranfield.scoring.slices import slices_of  # which few need
+
+    parts, said = slices_of(slices, scores.query_ids)
+    sliced = [
+        (str(label), str(name), scores.of(rows, meeting.counts_of(rows)))
+        for label, name, rows in parts
+    ]
+    return replace(scores, notes=(*scores.notes, *said), slices=tuple(sliced))
+
+
+def _labels(slices: Any) -> "LabelRows":
+    from cranfield.formats.small.labels import label_rows  # which few need
+
+    return label_rows(slices)
 
 
 def convention_of(name: str) -> "Convention":
@@ -257,7 +268,7 @@ def score_by(
     measures: Iterable[Measure],
     judging: Judging = Judging(),
     *,
-    slices: LabelRows | None = None,
+    slices: "LabelRows | None" = None,
     progress: Progress | None = None,
 ) -> Systems:
     """Score runs, by name, as another tool does: an evaluation for each way in which it ranks."""
