@@ -248,6 +248,8 @@ def test_slices_follow_a_convention() -> None:
 def test_what_a_tool_lacks_is_refused() -> None:
     with pytest.raises(MeasureError, match="ERR: beir has no such measure"):
         evaluate(QRELS, RUN, "ERR nDCG@10", convention="beir")
+    with pytest.raises(OptionError, match="Did you mean 'sentence-transformers'"):
+        convention_of("sentance")
     with pytest.raises(OptionError, match="Did you mean 'beir'"):
         evaluate(QRELS, RUN, "AP", convention="bier")
     with pytest.raises(OptionError, match="bounds"):

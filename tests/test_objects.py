@@ -30,7 +30,7 @@ from cranfield import (
     nDCG,
     read_run,
 )
-from cranfield.data.run import several_runs
+from cranfield.data.run_names import several_runs
 from cranfield.formats.block import SIZES
 
 Row = namedtuple("Row", "query_id doc_id score")

@@ -14,7 +14,8 @@ from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOp
 from cranfield.data.judging import RANKING, Judging
 from cranfield.data.meeting import notes_on
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
-from cranfield.data.run import Run, RunLike, SeveralRuns, runs_of
+from cranfield.data.run import Run, RunLike, SeveralRuns
+from cranfield.data.run_names import runs_of
 from cranfield.errors import MeasureError, OptionError
 from cranfield.formats.block import Duplicates
 from cranfield.formats.columns import What

@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.origin import Origin, alike
 from cranfield.comparison.settings import Alignment
-from cranfield.data.run import numbering
+from cranfield.data.run_names import numbering
 from cranfield.errors import DuplicateError, InputError, MeasureError
 from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import as_text

@@ -32,9 +32,9 @@ from cranfield.formats.block import (
     no_rows_of,
 )
 from cranfield.formats.columns import ColumnsLike, What, in_order
-from cranfield.formats.frames import ArrowTable, LazyTable, Sparse, is_row, is_sparse, is_table
+from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.header import listed_names
-from cranfield.formats.objects import NestedRows, refuse_lists_of_ids
+from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Path, Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
 from cranfield.render.numbers import number_of, queries_of
@@ -392,56 +392,3 @@ def as_run(data: RunLike, errors: Errors = "strict", columns: ColumnsLike | None
     if isinstance(data, str | os.PathLike):
         return read_run(data, errors=errors, columns=columns)
     return data if isinstance(data, Run) else Run(data, columns=columns, errors=errors)
-
-
-def numbering() -> Callable[[str], str]:
-    """Return what names systems: a number is added where two have the same name."""
-    taken: set[str] = set()
-
-    def numbered(name: str) -> str:
-        found, n = name, 1
-        while found in taken:
-            n += 1
-            found = f"{name} ({n})"
-        taken.add(found)
-        return found
-
-    return numbered
-
-
-def _holds_any(one: object) -> bool:
-    return bool(getattr(one, "__len__", lambda: 1)())
-
-
-def runs_of(runs: Any, errors: Errors, columns: ColumnsLike | None = None) -> dict[str, Run]:
-    """Return one run, or several, by name."""
-    several = several_runs(runs, errors, columns)
-    if several is not None:
-        return several
-    one = as_run(runs, errors, columns)
-    return {one.name: one}
-
-
-def several_runs(
-    run: Any, errors: Errors, columns: ColumnsLike | None = None
-) -> dict[str, Run] | None:
-    """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
-    if isinstance(run, list | tuple):
-        refuse_lists_of_ids(run, What.RUN)
-    if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
-        numbered = numbering()
-        return {numbered(one.name): one for one in [as_run(one, errors, columns) for one in run]}
-    if isinstance(run, Mapping) and not is_sparse(run):
-        some = (one for one in run.values() if is_sparse(one) or _holds_any(one))
-        first = next(some, None)
-        kinds = set(map(type, first.values())) if isinstance(first, Mapping) else set()
-        nested = any(issubclass(kind, Mapping | list | tuple) for kind in kinds)
-        of_other_kind = isinstance(first, Run | str | os.PathLike)
-        if nested or of_other_kind or is_table(first) or is_sparse(first):
-            named = {}
-            for name, one in run.items():
-                named[str(name)] = made = as_run(one, errors, columns)
-                if made is not one:
-                    made.name = str(name)
-            return named
-    return None

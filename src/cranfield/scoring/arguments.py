@@ -11,7 +11,8 @@ import numpy as np
 
 from cranfield.data.lists import Graded, GradedSystems, unequal_lists
 from cranfield.data.qrels import Qrels, as_qrels
-from cranfield.data.run import Run, as_run, several_runs
+from cranfield.data.run import Run, as_run
+from cranfield.data.run_names import several_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import rows_of_lists
 from cranfield.formats.block import Duplicates, Errors

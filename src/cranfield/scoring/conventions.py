@@ -443,7 +443,10 @@ def convention_of(name: str) -> Convention:
     """Return the convention of a name; OptionError with the nearest ones if there is none."""
     found = _BY_NAME.get(_spelled(name)) if isinstance(name, str) else None
     if found is None:
-        near = get_close_matches(_spelled(str(name)), _BY_NAME, 1, 0.5)
-        guess = f" Did you mean {_BY_NAME[near[0]]!r}?" if near else ""
+        known, meant = [*_BY_NAME, *(one.partition("-")[0] for one in _BY_NAME)], list[str]()
+        begins = _spelled(str(name))[:20]
+        for begin in filter(None, (begins, *get_close_matches(begins, known, 1, 0.5))):
+            meant += [_BY_NAME[one] for one in _BY_NAME if one.startswith(begin)]
+        guess = f" Did you mean {meant[0]!r}?" if meant else ""
         raise OptionError(f"convention={name!r:.80}: there are {', '.join(CONVENTIONS)}.{guess}")
     return CONVENTIONS[found]

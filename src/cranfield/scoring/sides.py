@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from cranfield.data.qrels import Qrels
-from cranfield.data.run import Run, numbering
+from cranfield.data.run import Run
+from cranfield.data.run_names import numbering
 from cranfield.errors import InputError
 from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Rows
