@@ -151,7 +151,7 @@ def trec(
 
 
 def _gzip(path: Path) -> IO[bytes]:
-    return gzip.GzipFile(path, "wb", compresslevel=1)  # type: ignore[return-value]
+    return gzip.GzipFile(path, "wb", compresslevel=1)  # type: ignore[return-value] # it is one
 
 
 def _zstd(path: Path) -> IO[bytes]:

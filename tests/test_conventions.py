@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.commands import invoke
-from helpers.notes import codes
+from helpers.notes import codes, sentence
 
 import cranfield
 from cranfield import (
@@ -245,7 +245,8 @@ def test_slices_follow_a_convention() -> None:
     assert found.slice("b").per_query("P@2") == {"q3": 0}
 
 
-def test_what_a_tool_lacks_is_refused() -> None:
+def test_what_a_tool_lacks_is_refused(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(demo_folder)
     with pytest.raises(MeasureError, match="ERR: beir has no such measure"):
         evaluate(QRELS, RUN, "ERR nDCG@10", convention="beir")
     with pytest.raises(OptionError, match="Did you mean 'sentence-transformers'"):
@@ -256,6 +257,9 @@ def test_what_a_tool_lacks_is_refused() -> None:
         evaluate(QRELS, RUN, "AP", convention="beir", bounds=True)
     default = evaluate(QRELS, RUN, convention="ragas")
     assert {one.name for one in default.measures} == {"P", "R"}
+    assert "nDCG@10, AP, RR, Judged@10" in sentence(default.notes, "lacking")
+    done = invoke("evaluate", "demo/qrels.txt", "demo/bm25.run", "--convention", "ragas")
+    assert "nDCG@10, AP, RR, Judged@10" in done.stderr
     with pytest.raises(MeasureError, match="gdeval has ERR, nDCG"):
         convention_of("gdeval").known([AP])
 

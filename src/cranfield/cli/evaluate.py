@@ -23,7 +23,7 @@ from cranfield.cli.terminal import (
 )
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
-from cranfield.scoring.evaluate import DEFAULT_MEASURES, convention_of, evaluate, usual_measures
+from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
 
 
 @flags.command("evaluate")
@@ -73,14 +73,13 @@ def command(
         raise InputError("no such file", source=runs[-1], hint=hint)
     judgments, named = read_inputs(qrels, runs, data, listed, judging)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
-    if convention is not None and not names:
-        measures = convention_of(convention).known(measures)
     with Reading(size_of(named)) as progress:
         options = {**judging.unusual(), "bounds": bounds, "slices": slices}
         options["convention"] = convention
         # Scores that are saved with every query may be compared with others one day.
         options["fingerprints"] = per_query and "json" in form.names
-        systems = evaluate(judgments, named, measures, progress=progress, **options)
+        wanted = measures if names or rel is not None else DEFAULT_MEASURES
+        systems = evaluate(judgments, named, wanted, progress=progress, **options)
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")

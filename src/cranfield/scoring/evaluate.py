@@ -171,9 +171,13 @@ def evaluate(
         raise OptionError("bounds are known of this package's definitions: leave out convention")
     else:
         its = convention_of(convention)
-        if named is DEFAULT_MEASURES:
-            wanted = tuple(its.known(wanted))
-        systems = score_by(its, judgments, several, wanted, how, slices=given, progress=progress)
+        known = its.known(wanted) if named is DEFAULT_MEASURES else wanted
+        systems = score_by(its, judgments, several, known, how, slices=given, progress=progress)
+        if len(known) < len(wanted):
+            lacking = ", ".join(str(one) for one in wanted if one not in known)
+            text = f"Not computed, since {its.name} has no such measure: {lacking}."
+            note = Note("lacking", "info", text)
+            systems = Systems(replace(each, notes=(*each.notes, note)) for each in systems.values())
     if checked("fingerprints", fingerprints, flag):
         systems = _with_fingerprints(systems, judgments, several)
     found = systems if one is None else systems[one.name]
