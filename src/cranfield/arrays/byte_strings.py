@@ -332,3 +332,27 @@ def spread(words: Words, odd: np.uint64 = _SPREAD) -> Words:
     number is not known to who makes them up (Dietzfelbinger et al., 1997).
     """
     return words * odd
+
+
+def in_several(keys: Words) -> Ints:
+    """Return the rows, ascending, whose key another row has, too.
+
+    Every row leaves its number in a slot that its key tells: where another number is found, two
+    rows meet. Only the few that meet anyone are sorted, which most often are rows of other keys.
+
+    >>> in_several(np.array([7, 5, 7], np.uint64))
+    array([0, 2])
+    """
+    bits = len(keys).bit_length() + 4  # so that one row in sixteen or fewer meets another
+    slot = (spread(keys) >> np.uint64(64 - bits)).view(np.int64)
+    row = np.arange(len(keys), dtype=np.uint16 if len(keys) <= 1 << 16 else np.int64)
+    last = np.empty(1 << bits, row.dtype)
+    last[slot] = row
+    other = last[slot]
+    meets = other != row
+    meets[other[meets]] = True
+    rows = np.flatnonzero(meets)
+    ordered = np.sort(keys[rows])
+    several = ordered[1:][ordered[1:] == ordered[:-1]]
+    found: Ints = rows[np.isin(keys[rows], several, kind="sort")]
+    return found
