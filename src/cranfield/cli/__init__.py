@@ -203,6 +203,9 @@ def main() -> None:
         utf8 = codecs.lookup(sys.stdout.encoding).name == "utf-8"
         # An id of bytes that are no UTF-8 goes out as it came in.
         sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
+    # numpy's library for linear algebra starts a thread for every core, which wait busily for work;
+    # there is none for them: see `comparison/products.py`.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
     before = _listen()
