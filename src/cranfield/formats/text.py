@@ -210,6 +210,8 @@ def read_csv(
                 null_values=[],
                 include_columns=list(types),
             ),
+            # Arrow's own keeps much of what is given back, for every thread.
+            memory_pool=pa.system_memory_pool(),
         )
     except pa.ArrowInvalid:
         return None
