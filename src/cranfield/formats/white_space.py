@@ -19,7 +19,7 @@ from cranfield.formats.values import NUMBER, WHOLE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_WINDOW = 1 << 16
+_WINDOW = 1 << 19
 _BLANK_LINES = re.compile(rb"[\r\n]\s*+")
 _TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
 # What users call the columns, and what errors call them.
@@ -152,7 +152,7 @@ def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
     not see there.
     """
     n_spaces = 0
-    for begin in range(0, len(raw), _WINDOW):  # small pieces stay in the cache
+    for begin in range(0, len(raw), _WINDOW):  # pieces take little memory
         piece = raw[begin : begin + _WINDOW + 1]
         space = piece <= 32
         n_spaces += int(np.count_nonzero(space[:_WINDOW]))
