@@ -246,6 +246,22 @@ class ByteStrings:
                 different[rows] = self._compare_rests(rows, self, rows + 1) != 0
         return np.flatnonzero(np.append(True, different))
 
+    def equal(self, rows: Ints, other: Self, other_rows: Ints) -> Bools:
+        """Tell of pairs of identifiers whether they are the same: (rows,)."""
+        length, start, theirs = self.length[rows], self._start[rows], other._start[other_rows]
+        different = length != other.length[other_rows]
+        last, their_last = len(self._words_at) - 1, len(other._words_at) - 1
+        for j in range(min(self.n_words, other.n_words, _MOST_WORDS)):
+            word = self._words_at[np.minimum(start + 8 * j, last)]
+            word ^= other._words_at[np.minimum(theirs + 8 * j, their_last)]
+            word &= _KEEP.take(length - 8 * j, mode="clip")  # nothing of it past the end
+            different |= word != 0
+        same: Bools = ~different
+        long = np.flatnonzero(same & (length > 8 * _MOST_WORDS))
+        if len(long):
+            same[long] = self._compare_rests(rows[long], other, other_rows[long]) == 0
+        return same
+
     def compare(self, rows: Ints, other: Self, other_rows: Ints) -> NDArray[np.int8]:
         """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
         result = np.zeros(len(rows), np.int8)
@@ -332,3 +348,23 @@ def spread(words: Words, odd: np.uint64 = _SPREAD) -> Words:
     number is not known to who makes them up (Dietzfelbinger et al., 1997).
     """
     return words * odd
+
+
+_MOST_BITS = 22  # a table of 16 MB: with more rows, more are sorted
+
+
+def occurring_again(keys: Words) -> Words:
+    """Return the keys that occur more than once, each at least once, in any order.
+
+    Each row goes into a table by some bits of its key: only the few that do not find themselves
+    there again are sorted. To sort all takes seven times as long.
+    """
+    shift = np.uint64(64 - min(len(keys).bit_length() + 3, _MOST_BITS))
+    slot = (spread(keys) >> shift).view(np.int64)
+    place, rows = np.empty(1 << (64 - int(shift)), np.int32), np.arange(len(keys), dtype=np.int32)
+    place[slot] = rows
+    left = np.flatnonzero(place[slot] != rows)
+    mine = keys[left]
+    ordered = np.sort(mine)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    return np.concatenate([again, mine[mine == keys[place[slot[left]]]]])

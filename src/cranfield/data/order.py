@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import Words, keyed
+from cranfield.arrays.byte_strings import Words, keyed, occurring_again
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import changes
@@ -52,8 +52,7 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
     starts = np.append(block.query.begins(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     keys = keyed(block.doc.hash(), group)
-    ordered = np.sort(keys)
-    same_key = ordered[1:][ordered[1:] == ordered[:-1]]
+    same_key = occurring_again(keys)
     by, repeated, uncounted = _sorting_scores(block, judging), LeftOut(), None
     if len(same_key):
         suspect = np.flatnonzero(np.isin(keys, same_key, kind="sort"))
