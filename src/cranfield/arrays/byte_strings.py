@@ -246,6 +246,22 @@ class ByteStrings:
                 different[rows] = self._compare_rests(rows, self, rows + 1) != 0
         return np.flatnonzero(np.append(True, different))
 
+    def equal(self, rows: Ints, other: Self, other_rows: Ints) -> Bools:
+        """Tell of pairs of identifiers whether they are the same: (rows,)."""
+        length, start, theirs = self.length[rows], self._start[rows], other._start[other_rows]
+        different = length != other.length[other_rows]
+        last, their_last = len(self._words_at) - 1, len(other._words_at) - 1
+        for j in range(min(self.n_words, other.n_words, _MOST_WORDS)):
+            word = self._words_at[np.minimum(start + 8 * j, last)]
+            word ^= other._words_at[np.minimum(theirs + 8 * j, their_last)]
+            word &= _KEEP.take(length - 8 * j, mode="clip")  # nothing of it past the end
+            different |= word != 0
+        same: Bools = ~different
+        long = np.flatnonzero(same & (length > 8 * _MOST_WORDS))
+        if len(long):
+            same[long] = self._compare_rests(rows[long], other, other_rows[long]) == 0
+        return same
+
     def compare(self, rows: Ints, other: Self, other_rows: Ints) -> NDArray[np.int8]:
         """Compare pairs of identifiers as bytes: -1, 0 or 1 for each pair."""
         result = np.zeros(len(rows), np.int8)
@@ -334,6 +350,9 @@ def spread(words: Words, odd: np.uint64 = _SPREAD) -> Words:
     return words * odd
 
 
+_MOST_BITS = 22  # slots of at most 16 MB: of more rows, more meet others, and are sorted
+
+
 def in_several(keys: Words) -> Ints:
     """Return the rows, ascending, whose key another row has, too.
 
@@ -343,9 +362,10 @@ def in_several(keys: Words) -> Ints:
     >>> in_several(np.array([7, 5, 7], np.uint64))
     array([0, 2])
     """
-    bits = len(keys).bit_length() + 4  # so that one row in sixteen or fewer meets another
+    # One row in sixteen or fewer meets another, unless there are very many.
+    bits = min(len(keys).bit_length() + 4, _MOST_BITS)
     slot = (spread(keys) >> np.uint64(64 - bits)).view(np.int64)
-    row = np.arange(len(keys), dtype=np.uint16 if len(keys) <= 1 << 16 else np.int64)
+    row = np.arange(len(keys), dtype=np.uint16 if len(keys) <= 1 << 16 else np.int32)
     last = np.empty(1 << bits, row.dtype)
     last[slot] = row
     other = last[slot]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import Words, keyed, spread
+from cranfield.arrays.byte_strings import keyed, spread
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import spans
@@ -219,39 +219,47 @@ _LEAST_COST, _MOST_COST = 1e-9, 1e15  # so that they can be added up, and divide
 
 
 def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
-    """Return the block's rows that are judged, and the rows of their judgments."""
+    """Return the block's rows that are judged, and the rows of their judgments.
+
+    The judgments of the block's queries go into a table by some bits of their keys, and each row
+    looks into the one place where its own can be. Those that find their place taken go into a
+    smaller table, and so on.
+    """
     groups = np.flatnonzero(code >= 0)
-    counts = np.diff(qrels.starts)[code[groups]]
-    judgments = spans(qrels.starts[code[groups]], counts)
+    its = code[groups]
+    counts = qrels.starts[its + 1] - qrels.starts[its]
+    judgments = spans(qrels.starts[its], counts)
     keys = keyed(qrels.doc_hashes[judgments], np.repeat(groups, counts))
-    by_key = np.argsort(keys)
-    keys, judgments = keys[by_key], judgments[by_key]
-    rows = np.flatnonzero(_marked(block.keys, keys))
-    at = np.searchsorted(keys, block.keys[rows])
-    rows_found, judgments_found = [], []
+    rows, left = np.arange(len(block.keys)), np.arange(len(judgments), dtype=np.int32)
+    found = np.full(len(rows), -1, np.int64)  # the judgment of each row
     for _ in range(_MOST_STEPS):
-        if len(rows) == 0:
+        if len(left) == 0 or len(rows) == 0:
             break
+        shift = np.uint64(64 - max(_LEAST_BITS, len(left).bit_length() + 2))
+        place = np.full(1 << (64 - int(shift)), -1, np.int32)
+        slot = (spread(keys[left]) >> shift).view(np.int64)
+        place[slot] = left
+        theirs = block.keys if len(rows) == len(block.keys) else block.keys[rows]
+        at = place[(spread(theirs) >> shift).view(np.int64)]
+        hit = np.flatnonzero(at >= 0)
+        rows, at = rows[hit], at[hit]
         # Keys that are equal belong to the same query and document, but for a rare coincidence:
-        # look at the ids; where they differ, the next judgment may have the same key.
-        inside = at < len(keys)
-        rows, at = rows[inside], at[inside]
-        equal_key = keys[at] == block.keys[rows]
-        rows, at = rows[equal_key], at[equal_key]
-        same = block.block.doc.compare(rows, qrels.docs, judgments[at]) == 0
-        same &= qrels.query[judgments[at]] == code[block.group[rows]]
-        rows_found.append(rows[same])
-        judgments_found.append(judgments[at[same]])
-        rows, at = rows[~same], at[~same] + 1
+        # look at the ids; where they differ, another judgment may have the same key.
+        equal_key = np.flatnonzero(keys[at] == block.keys[rows])
+        mine, judged = rows[equal_key], judgments[at[equal_key]]
+        same = block.block.doc.equal(mine, qrels.docs, judged)
+        same &= qrels.query[judged] == code[block.group[mine]]
+        found[mine[same]] = judged[same]
+        left, rows = left[place[slot] != left], rows[found[rows] < 0]
     else:
-        left = judgments[np.isin(keys, block.keys[rows], kind="sort")]
-        rows, left = _looked_up(block, code, qrels, rows, left)
-        rows_found.append(rows)
-        judgments_found.append(left)
-    return _stacked(rows_found), _stacked(judgments_found)
+        rows, judged = _looked_up(block, code, qrels, rows, judgments[left])
+        found[rows] = judged
+    rows = np.flatnonzero(found >= 0)
+    return rows, found[rows]
 
 
 _MOST_STEPS = 8  # so many different documents hardly ever have one key
+_LEAST_BITS = 14
 
 
 def _looked_up(
@@ -263,15 +271,6 @@ def _looked_up(
     codes, docs = code[block.group[rows]].tolist(), block.block.doc.take(rows).to_list()
     at = np.array([place.get(pair, -1) for pair in zip(codes, docs, strict=True)], np.int64)
     return rows[at >= 0], at[at >= 0]
-
-
-def _marked(keys: Words, wanted: Words) -> Bools:
-    """Tell which keys may be among `wanted`: all that are, and hardly any other."""
-    bits = np.uint64(64 - max(16, len(wanted).bit_length() + 3))
-    mark = np.zeros(1 << (64 - int(bits)), np.bool_)
-    mark[(spread(wanted) >> bits).view(np.int64)] = True
-    marked: Bools = mark[(spread(keys) >> bits).view(np.int64)]
-    return marked
 
 
 # ---- dicts ----------------------------------------------------------------------------------

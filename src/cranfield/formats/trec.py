@@ -10,6 +10,7 @@ doc_id grade`. Blank lines, and lines whose first character is `#`, are comments
 from collections.abc import Iterable
 from functools import partial
 from io import SEEK_END, FileIO
+from itertools import islice
 from typing import IO, Any
 
 import numpy as np
@@ -154,8 +155,8 @@ _SAMPLED_LINES = 100
 
 def _sampled(sample: bytes) -> list[bytes]:
     """Return some first lines of data, of which the last is whole."""
-    lines = [line for line in sample.splitlines()[: 50 * _SAMPLED_LINES] if is_data(line)]
-    return lines[:_SAMPLED_LINES]
+    lines = sample.splitlines()[: 50 * _SAMPLED_LINES]
+    return list(islice(filter(is_data, lines), _SAMPLED_LINES))
 
 
 def run_tag(source: Source) -> str:

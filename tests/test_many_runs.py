@@ -1,0 +1,118 @@
+"""Many runs against the same judgments: each as if it were alone, and forgotten when scored."""
+
+import random
+import weakref
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cranfield import evaluate, read_qrels, read_run
+from cranfield.arrays import byte_strings
+from cranfield.arrays.byte_strings import in_several, mixed
+from cranfield.arrays.ids import Ids
+from cranfield.data import match
+from cranfield.data.judge import judge_all
+
+N_RUNS = 12
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> tuple[Path, list[Path]]:
+    """Write judgments and runs that are not alike: in order and not, with ids of all lengths."""
+    rng = random.Random(5)
+    docs = [f"{'x' * rng.choice([0, 3, 9, 20, 600])}{i}" for i in range(300)]
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text(
+        "".join(
+            f"q{q} 0 {doc} {rng.randrange(-1, 3)}\n"
+            for q in range(20)
+            for doc in rng.sample(docs, 40)
+        )
+    )
+    runs = []
+    for i in range(N_RUNS):
+        lines = []
+        for q in rng.sample(range(25), 22):
+            scores = [rng.randrange(50) / 4 for _ in range(100)]
+            if i % 2:
+                scores.sort(reverse=True)
+            picked = zip(rng.sample(docs, 100), scores, strict=True)
+            lines += [f"q{q} Q0 {doc} 0 {score} r{i}\n" for doc, score in picked]
+        runs.append(tmp_path / f"r{i}.run")
+        runs[-1].write_text("".join(lines))
+    return qrels, runs
+
+
+def test_each_run_has_the_scores_that_it_has_alone(track: tuple[Path, list[Path]]) -> None:
+    """To the bit, and what is said of it is the same."""
+    qrels, runs = track
+    together = evaluate(qrels, [*runs], "nDCG@10 AP RR bpref Judged@10")
+    assert [*together] == [run.stem for run in runs]
+    for run in runs:
+        alone, found = evaluate(qrels, run, "nDCG@10 AP RR bpref Judged@10"), together[run.stem]
+        assert found.values.tobytes() == alone.values.tobytes()
+        assert (found.counts, found.notes) == (alone.counts, alone.notes)
+
+
+def test_hits_are_those_of_a_loop(
+    track: tuple[Path, list[Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the table is so small that most judgments find their place taken."""
+    qrels, runs = track
+    wanted = read_qrels(qrels).to_dict()
+    monkeypatch.setattr(match, "_LEAST_BITS", 4)
+    for bits, steps in ((4, 8), (4, 1), (14, 8)):
+        monkeypatch.setattr(match, "_LEAST_BITS", bits)
+        monkeypatch.setattr(match, "_MOST_STEPS", steps)
+        for run, met in zip(
+            runs, judge_all(read_qrels(qrels), [read_run(run) for run in runs]), strict=True
+        ):
+            n = Counter()
+            for line in run.read_text().splitlines():
+                query, _, doc, *_ = line.split()
+                n[query] += doc in wanted.get(query, {})
+            hits = dict(zip(met.query_ids, met.judged.hits.count()[:, 0].tolist(), strict=True))
+            assert hits == {query: n[query] for query in wanted}
+
+
+def test_runs_are_forgotten_when_they_are_scored(track: tuple[Path, list[Path]]) -> None:
+    """Of a hundred runs, never more than two are held: the one that is scored, and the next."""
+    qrels, runs = track
+    held: list[weakref.ref[match.Match]] = []
+    most = 0
+    for met in judge_all(read_qrels(qrels), [read_run(run) for run in runs]):
+        held.append(weakref.ref(met.match))
+        most = max(most, sum(one() is not None for one in held))
+    assert len(held) == N_RUNS
+    assert most <= 2
+
+
+def test_equal_is_equality_of_the_bytes() -> None:
+    """Whatever the lengths: within a word, at its end, behind all words."""
+    rng = random.Random(7)
+    texts = [
+        bytes(rng.choice(b"ab") for _ in range(n % 3)) + b"x" * rng.choice([1, 7, 8, 15, 16, 700])
+        for n in range(200)
+    ]
+    mine, theirs = Ids.of(texts), Ids.of(texts[::-1]).take(np.arange(200)[::-1])
+    rows, others = (np.array(rng.choices(range(200), k=3000)) for _ in range(2))
+    same = mine.equal(rows, theirs, others)
+    assert same.tolist() == [texts[i] == texts[j] for i, j in zip(rows, others, strict=True)]
+    assert same.any()
+    assert not same.all()
+
+
+@pytest.mark.parametrize("bits", [1, 6, 22])
+def test_rows_in_several_are_what_a_counter_finds(
+    bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However small the table is."""
+    monkeypatch.setattr(byte_strings, "_MOST_BITS", bits)
+    rng = np.random.default_rng(3)
+    for n, kinds in ((0, 1), (1, 1), (500, 10**9), (500, 2000), (500, 20)):
+        keys = mixed(rng.integers(0, kinds, n).astype(np.uint64))
+        counted = Counter(keys.tolist())
+        wanted = [i for i, key in enumerate(keys.tolist()) if counted[key] > 1]
+        assert in_several(keys).tolist() == wanted
