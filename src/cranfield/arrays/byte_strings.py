@@ -368,7 +368,7 @@ def in_several(keys: Words) -> Ints:
     row = np.arange(len(keys), dtype=np.uint16 if len(keys) <= 1 << 16 else np.int32)
     last = np.empty(1 << bits, row.dtype)
     last[slot] = row
-    other = last[slot]
+    other = last.take(slot)
     meets = other != row
     meets[other[meets]] = True
     rows = np.flatnonzero(meets)

@@ -14,7 +14,7 @@ import numpy as np
 from cranfield.arrays.byte_strings import Words, in_several, keyed
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.arrays.rows import changes
+from cranfield.arrays.rows import changes, spans
 from cranfield.data.judging import Judging
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import TWICE, TWICE_IN_LIST, Block, Errors, Faults, LeftOut, twice_hint
@@ -245,14 +245,16 @@ def placed(
         unsorted[group[ties[compared > 0 if judging.ties == "ascending" else compared < 0]]] = True
     n_tied = _in_pairs(ties[(counted & ~unsorted)[group[ties]]])
     if unsorted.any():
-        astray = np.flatnonzero(unsorted[group])
+        these = np.flatnonzero(unsorted)
+        astray = spans(starts[these], counts[these])
         ordered, tied = _sorted_rows(whole, scores, astray, judging)
         n_tied += int(np.count_nonzero(counted[group[tied]]))
         every = np.arange(len(group))
         every[ordered] = astray
         position = every[rows]
-        in_order = scores.copy()
-        in_order[astray] = scores[ordered]
+        if with_ties:
+            in_order = scores.copy()
+            in_order[astray] = scores[ordered]
     found = Placed(position - begins + 1, n_tied, n_level, n_unsorted)
     if not with_ties:
         return found

@@ -164,9 +164,36 @@ _BLANKS = 4096  # bytes
 def query_change(data: bytes, query_of: Callable[[bytes], bytes | None]) -> int:
     """Return where the last query's lines begin, 0 if the whole is one query's.
 
+    Where queries come back after others, it may be another line whose query is not that above it.
     Lines that are no data go with those below them; if there are only such, all are cut off.
     """
-    begin = data.rfind(b"\n") + 1
+    end = data.rfind(b"\n") + 1
+    near = _near_change(data, end, query_of)
+    found = _last_change(data, near, query_of)
+    return found if found or near == end else _last_change(data, end, query_of)
+
+
+def _near_change(data: bytes, end: int, query_of: Callable[[bytes], bytes | None]) -> int:
+    """Return the end of a line of the last query, with another's close above it, if there is one.
+
+    That is found by halving: another line is taken to be above those of the last query.
+    """
+    low, high = 0, end
+    last = query_of(data[data.rfind(b"\n", 0, max(0, end - 1)) + 1 : end])
+    while last is not None:
+        begin = data.find(b"\n", (low + high) // 2, high) + 1
+        behind = data.find(b"\n", begin, high) + 1
+        if begin == 0 or behind in (0, high):
+            return high
+        if query_of(data[begin:behind]) == last:
+            high = behind
+        else:
+            low = begin
+    return end
+
+
+def _last_change(data: bytes, begin: int, query_of: Callable[[bytes], bytes | None]) -> int:
+    """Return where the lines of the last query above `begin` begin: see `query_change`."""
     last: bytes | None = None
     while begin:
         above = data.rfind(b"\n", 0, begin - 1) + 1

@@ -1,0 +1,87 @@
+"""Blocks of text: where they are cut, which rows of one share a document, who starts threads."""
+
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from cranfield.arrays.byte_strings import in_several
+from cranfield.formats.text import query_change
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 300, 65_536, 65_537])
+@pytest.mark.parametrize("n_keys", [1, 50, 60_000, 2**63])
+def test_rows_that_share_a_key_are_found(n: int, n_keys: int) -> None:
+    keys = np.random.default_rng(n).integers(0, n_keys, n).astype(np.uint64)
+    count = Counter(keys.tolist())
+    expected = [row for row, key in enumerate(keys.tolist()) if count[key] > 1]
+    assert in_several(keys).tolist() == expected
+
+
+def query_of(line: bytes) -> bytes:
+    return line.split()[0]
+
+
+def changes_of(text: bytes) -> list[int]:
+    """Return where lines begin whose query is not that of the line above."""
+    found, begin, last = [], 0, None
+    for line in text[: text.rfind(b"\n") + 1].splitlines(keepends=True):
+        if last is not None and query_of(line) != last:
+            found.append(begin)
+        last = query_of(line)
+        begin += len(line)
+    return found
+
+
+def lines_of(chance: random.Random) -> list[bytes]:
+    lines = []
+    for query in range(chance.randint(1, 6)):
+        n = chance.choice([1, 2, 3, 8, 200])
+        lines += [b"q%d Q0 d%d 1 2.5 t\n" % (query, doc) for doc in range(n)]
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_block_is_cut_where_its_last_query_begins(seed: int) -> None:
+    chance = random.Random(seed)
+    text = b"".join(lines_of(chance)) + chance.choice([b"", b"q9 Q0 cut"])
+    assert query_change(text, query_of) == ([0, *changes_of(text)])[-1]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_where_queries_come_back_a_block_is_cut_where_one_begins(seed: int) -> None:
+    chance = random.Random(seed)
+    lines = lines_of(chance)
+    chance.shuffle(lines)
+    text = b"".join(lines)
+    assert query_change(text, query_of) in (changes_of(text) or [0])
+
+
+def test_one_other_query_between_rows_of_the_last_is_found() -> None:
+    rows = [b"q1 Q0 d%d 1 2.5 t\n" % doc for doc in range(1000)]
+    for at in (1, 137, 998):
+        text = b"".join([*rows[:at], b"q2 Q0 x 1 2.5 t\n", *rows[at:]])
+        assert query_change(text, query_of) in changes_of(text)
+
+
+@pytest.mark.parametrize("given", [None, "3"])
+def test_the_command_line_starts_no_threads_for_algebra_unless_it_is_told_to(
+    given: str | None,
+) -> None:
+    code = (
+        "import os, sys, cranfield, cranfield.cli\n"
+        "sys.argv = ['cranfield', '--version']\n"
+        "before = os.environ.get('OPENBLAS_NUM_THREADS')\n"
+        "try:\n    cranfield.cli.main()\n"
+        "finally:\n    print(before, os.environ['OPENBLAS_NUM_THREADS'])\n"
+    )
+    env = {name: one for name, one in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    env |= {} if given is None else {"OPENBLAS_NUM_THREADS": given}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == f"{given} {given or '1'}"
