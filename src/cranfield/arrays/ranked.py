@@ -152,11 +152,11 @@ class Ranked(Recordable):
         rows = keep.nonzero()[0]
         return Ranked(
             self.n_queries,
-            self.query.take(rows),
-            self.rank.take(rows),
-            self.grade.take(rows),
+            self.query[rows],
+            self.rank[rows],
+            self.grade[rows],
             self.cutoffs,
-            self.columns and {name: each.take(rows) for name, each in self.columns.items()},
+            self.columns and {name: each[rows] for name, each in self.columns.items()},
         )
 
     @step_of()

@@ -156,14 +156,17 @@ def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, R
     query, first, size = qrels.query[row], match.placed.tie_first, match.placed.tie_size
     if ties in ("best", "worst"):
         rank = _dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
-    n_queries = len(qrels.query_ids)
-    keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
-    by_key = keys.argsort()
-    ordered = row[by_key]
+    n_queries, ordered, rank_of, query_of = len(qrels.query_ids), row, rank, query
+    if not match.in_order or ties in ("best", "worst"):
+        keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
+        by_key = keys.argsort()
+        ordered, rank_of, query_of = row[by_key], rank[by_key], query[by_key]
+        if ties == "expected":
+            first, size = first[by_key], size[by_key]
     columns = {name: column[ordered] for name, column in qrels.sampling.items()}
     if ties == "expected":
-        columns |= {"tie_first": first[by_key], "tie_size": size[by_key]}
-    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[ordered], columns=columns)
+        columns |= {"tie_first": first, "tie_size": size}
+    hits = Ranked(n_queries, query_of, rank_of, qrels.grade[ordered], columns=columns)
     return row, rank, hits
 
 

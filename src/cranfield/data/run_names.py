@@ -39,6 +39,9 @@ def runs_of(runs: Any, errors: Errors, columns: ColumnsLike | None = None) -> di
     return {one.name: one}
 
 
+_NUMBERS = frozenset({float, int})
+
+
 def several_runs(
     run: Any, errors: Errors, columns: ColumnsLike | None = None
 ) -> dict[str, Run] | None:
@@ -52,6 +55,8 @@ def several_runs(
         some = (one for one in run.values() if is_sparse(one) or _holds_any(one))
         first = next(some, None)
         kinds = set(map(type, first.values())) if isinstance(first, Mapping) else set()
+        if kinds and kinds <= _NUMBERS:  # as of nearly every run in memory
+            return None
         nested = any(issubclass(kind, Mapping | list | tuple) for kind in kinds)
         of_other_kind = isinstance(first, Run | str | os.PathLike)
         if nested or of_other_kind or is_table(first) or is_sparse(first):
