@@ -162,7 +162,11 @@ class Ranked(Recordable):
     @step_of()
     def relevant(self, rel: float = 1) -> "Ranked":
         """Return the rows with grade >= rel."""
-        return self.once(rel, lambda: self.where(self.grade >= rel))
+        kept = self._kept
+        if rel not in kept:
+            kept[rel] = self.where(self.grade >= rel)
+        found: Ranked = kept[rel]
+        return found
 
     @step_of()
     def top(self, k: Ints | None) -> "Ranked":
@@ -196,8 +200,13 @@ class Ranked(Recordable):
         if self.n_queries == 1:
             return np.array([0, len(self.query)])
         starts = np.zeros(self.n_queries + 1, np.int64)
-        np.cumsum(np.bincount(self.query, minlength=self.n_queries), out=starts[1:])
+        np.cumsum(self._lengths, out=starts[1:])
         return starts
+
+    @cached_property
+    def _lengths(self) -> Ints:
+        """Return how many rows each query has: (n_queries,)."""
+        return np.bincount(self.query, minlength=self.n_queries)
 
     @cached_property
     def ordinal(self) -> Ints:
@@ -347,15 +356,22 @@ class Ranked(Recordable):
     @step_of()
     def count(self) -> Ints:
         """Count the rows of each query, down to each cutoff: (n_queries, n_cutoffs)."""
+        if self.cutoffs is None:
+            return self._lengths[:, None]
         return self.once("count", lambda: self._ends - self.starts[:-1, None])
 
     def once(self, name: object, compute: Callable[[], Value]) -> Value:
         """Return what `compute` returns, which is called once for each name and kept."""
-        known = self.__dict__.setdefault("_kept", {})
-        if name not in known:
-            known[name] = compute()
-        value: Value = known[name]
+        kept = self._kept
+        if name not in kept:
+            kept[name] = compute()
+        value: Value = kept[name]
         return value
+
+    @cached_property
+    def _kept(self) -> dict[object, Any]:
+        """What was computed once, by name."""
+        return {}
 
     @step_of()
     def first(self, values: Floats) -> Floats:

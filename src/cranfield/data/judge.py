@@ -30,8 +30,8 @@ def judge(
     whole: bool = True,
 ) -> Meeting:
     """Match a run with the judgments and rank it: `judge_all` for one run."""
-    every = judge_all(qrels, [run], judging, progress=progress, costs=costs, whole=whole)
-    return next(every)
+    (found,) = judge_all(qrels, [run], judging, progress=progress, costs=costs, whole=whole)
+    return found
 
 
 def judge_all(

@@ -78,8 +78,9 @@ class _TwiceError(Exception):
 def _matches(
     qrels: Qrels, runs: Sequence[Run], judging: Judging, progress: Progress | None, costs: bool
 ) -> Iterator[Match]:
-    if all(run.nested is not None for run in runs):  # no threads: Python does not let go of them
-        yield from (_match_dicts(qrels, run, judging) for run in runs)
+    if None not in [run.nested for run in runs]:  # no threads: Python does not let go of them
+        for run in runs:
+            yield _match_dicts(qrels, run, judging)
         return
     apart: set[int] = set()  # runs of which a query came back: the rest need not be read
 
@@ -314,7 +315,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         assert found is not None  # noqa: S101 - the scores are numbers, all of them
         rows = (found == found).nonzero()[0]
         if is_single:
-            wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
+            wide = values.item(-1) > LARGEST_SINGLE or values.item(0) < -LARGEST_SINGLE
             values = single(values, wide)
         equal = values[1:] == values[:-1]
         any_tied = np.count_nonzero(equal)

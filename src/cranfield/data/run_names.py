@@ -39,23 +39,21 @@ def runs_of(runs: Any, errors: Errors, columns: ColumnsLike | None = None) -> di
     return {one.name: one}
 
 
-_NUMBERS = frozenset({float, int})
-
-
 def several_runs(
     run: Any, errors: Errors, columns: ColumnsLike | None = None
 ) -> dict[str, Run] | None:
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
     if isinstance(run, list | tuple):
         refuse_lists_of_ids(run, What.RUN)
-    if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
+        if len(run) > 0 and is_row(run[0]):
+            return None
         numbered = numbering()
         return {numbered(one.name): one for one in [as_run(one, errors, columns) for one in run]}
     if isinstance(run, Mapping) and not is_sparse(run):
         some = (one for one in run.values() if is_sparse(one) or _holds_any(one))
         first = next(some, None)
         kinds = set(map(type, first.values())) if isinstance(first, Mapping) else set()
-        if kinds and kinds <= _NUMBERS:  # as of nearly every run in memory
+        if kinds == {float}:  # as of nearly every run in memory
             return None
         nested = any(issubclass(kind, Mapping | list | tuple) for kind in kinds)
         of_other_kind = isinstance(first, Run | str | os.PathLike)
