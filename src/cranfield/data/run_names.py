@@ -52,9 +52,9 @@ def several_runs(
     if isinstance(run, Mapping) and not is_sparse(run):
         some = (one for one in run.values() if is_sparse(one) or _holds_any(one))
         first = next(some, None)
+        if type(first) is dict and type(next(iter(first.values()), None)) is float:
+            return None  # a score: as in nearly every run in memory
         kinds = set(map(type, first.values())) if isinstance(first, Mapping) else set()
-        if kinds == {float}:  # as of nearly every run in memory
-            return None
         nested = any(issubclass(kind, Mapping | list | tuple) for kind in kinds)
         of_other_kind = isinstance(first, Run | str | os.PathLike)
         if nested or of_other_kind or is_table(first) or is_sparse(first):

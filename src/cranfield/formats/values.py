@@ -106,8 +106,10 @@ def whole_numbers(values: NDArray[Any]) -> Ints | None:
         values = values.astype(np.float64)  # LARGEST_GRADE is no number of 16 or 32 bits
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         return None
-    if len(values) and not -LARGEST_GRADE <= values.min() <= values.max() <= LARGEST_GRADE:
-        return None  # or not-a-number, which is neither
+    if len(values):
+        lowest, highest = np.minimum.reduce(values), np.maximum.reduce(values)
+        if not -LARGEST_GRADE <= lowest <= highest <= LARGEST_GRADE:
+            return None  # or not-a-number, which is neither
     return values.astype(np.int64, copy=False)
 
 

@@ -314,7 +314,9 @@ def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
 
 def refuse_mapping(measures: object) -> None:
     """Raise MeasureError for a mapping, a table or a run where measures are expected."""
-    if not isinstance(measures, str) and (isinstance(measures, Mapping | Run) or is_table(measures)):
+    if not isinstance(measures, str) and (
+        isinstance(measures, Mapping | Run) or is_table(measures)
+    ):
         what = {dict: "a mapping", Run: "a run"}.get(type(measures), "a table")
         shown = " ".join(f"{measures!r:.60}".split())
         raise MeasureError(
