@@ -5,7 +5,7 @@
 
 The data is made here, from a stated seed: a run of MS MARCO's size (6,980 queries, 1,000
 documents each), one of 43 queries, and dicts. All sides take turns, on two cores; what is printed
-are medians.
+are medians, of dicts with the middle half of the ratios. `--in-memory` leaves the files out.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -190,42 +191,103 @@ def in_memory(repeats: int) -> None:
 
     from cranfield import evaluate
 
+    def mine(qrels: Any, run: Any) -> object:
+        return evaluate(qrels, run, MEASURES)
+
+    def theirs(qrels: Any, run: Any) -> object:
+        return pytrec_eval.RelevanceEvaluator(qrels, THREE).evaluate(run)
+
+    print("\n1,000 x 1,000 in dicts, three measures, CPU")
     for title, share, tied, bar in [
-        ("distinct scores, 15 % judged", 0.15, False, 3),
+        ("distinct scores, 15 % judged", 0.15, False, 5),
+        ("distinct scores, 1 % judged", 0.01, False, 5),
         ("all scores equal, 15 % judged", 0.15, True, 1),
         ("distinct scores, all judged", 1, False, 1),
         ("all scores equal, all judged", 1, True, 1),
     ]:
-        qrels, run = dicts(share, tied)
+        qrels, *runs = several_dicts(share, tied, n_runs=2)
+        sides = [partial(mine, qrels), partial(theirs, qrels)]
+        compare(f"1,000 x 1,000, {title}", sides, runs, repeats, bar)
 
-        def mine(qrels: Any = qrels, run: Any = run) -> object:
-            return evaluate(qrels, run, MEASURES)
 
-        def theirs(qrels: Any = qrels, run: Any = run) -> object:
-            names = {"map", "ndcg_cut.10", "recip_rank"}
-            return pytrec_eval.RelevanceEvaluator(qrels, names).evaluate(run)
+THREE = {"map", "ndcg_cut.10", "recip_rank"}
 
-        times: dict[str, list[Cost]] = {"cranfield": [], "pytrec_eval": []}
-        calls: list[tuple[str, Callable[[], object]]] = [
-            ("cranfield", mine),
-            ("pytrec_eval", theirs),
-        ]
-        for _ in range(repeats + 1):
-            for name, call in calls:
-                wall, cpu = time.perf_counter(), time.process_time()
-                call()
-                memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-                cost = Cost(time.perf_counter() - wall, time.process_time() - cpu, memory)
-                times[name].append(cost)
-        medians = {
-            name: Cost(
-                statistics.median(c.wall for c in several[1:]),
-                statistics.median(c.cpu for c in several[1:]),
-                several[-1].memory,
+
+def several_dicts(
+    share: float, tied: bool = False, *, n_runs: int, n_queries: int = 1000, depth: int = 1000
+) -> list[Any]:
+    """Make qrels and several runs of the same documents, each with scores of its own.
+
+    Every id is an object of its own, as where judgments and runs were read from two files.
+    """
+    qrels, run = dicts(share, tied, n_queries=n_queries, depth=depth)
+    chance, found = np.random.default_rng(SEED), [qrels]
+    for _ in range(n_runs):
+        fresh = {}
+        for query, docs in run.items():
+            scores = np.ones(depth) if tied else chance.permutation(depth) + 0.5
+            ids = (doc.encode().decode() for doc in docs)
+            fresh[query] = dict(zip(ids, scores.tolist(), strict=True))
+        found.append(fresh)
+    return found
+
+
+def compare(
+    title: str,
+    sides: list[Callable[[Any], object]],
+    runs: list[Any],
+    repeats: int,
+    bar: float,
+    names: tuple[str, str] = ("cranfield", "pytrec_eval"),
+) -> None:
+    """Give every run to two sides, in turn; print CPU seconds a call, and their ratio's spread.
+
+    The bar: the second takes at least `bar` times as long as the first.
+    """
+    taken: list[list[float]] = [[], []]
+    for turn in range(repeats + 1):  # the first one warms up
+        for side in (0, 1) if turn % 2 else (1, 0):
+            began = time.process_time()
+            for run in runs:
+                sides[side](run)
+            taken[side].append((time.process_time() - began) / len(runs))
+    first, second = (np.array(each[1:]) for each in taken)
+    low, middle, high = np.quantile(second / first, (0.25, 0.5, 0.75)).tolist()
+    one, other = (1e6 * float(np.median(each)) for each in (first, second))
+    print(
+        f"  {title:44} {names[0]} {one:9,.1f} us, {names[1]} {other:9,.1f} us: {middle:.2f} x "
+        f"({low:.2f} to {high:.2f} in half of {repeats} turns, load {os.getloadavg()[0]:.1f})  "
+        f"bar {bar:.2f}: {_met(middle >= bar)}"
+    )
+
+
+def small_calls(repeats: int) -> None:
+    """Measure one query of 100 documents, a run with other scores each call."""
+    import pytrec_eval
+
+    from cranfield import evaluate
+    from cranfield import pytrec_eval as ours
+
+    sets = {
+        "1 measure": ({"map"}, "AP"),
+        "3 measures": (THREE, "AP nDCG@10 RR"),
+        "every measure": (pytrec_eval.supported_measures, ""),
+    }
+    print("\none query of 100 documents, another run each call, CPU")
+    for title, (names, measures) in sets.items():
+        for n_judged in (8, 30, 100):
+            qrels, *runs = several_dicts(n_judged / 100, n_runs=200, n_queries=1, depth=100)
+            evaluator, other = (
+                module.RelevanceEvaluator(qrels, names) for module in (ours, pytrec_eval)
             )
-            for name, several in times.items()
-        }
-        show(f"1,000 x 1,000 in dicts, {title}", medians, bar)
+            said = f"{title}, {n_judged} judged"
+            sides = [evaluator.evaluate, other.evaluate]
+            compare(f"RelevanceEvaluator, {said}", sides, runs, 3 * repeats, 1 / 3)
+            if measures:
+                both = ("evaluate", "RelevanceEvaluator")
+                whole = partial(evaluate, qrels, measures=measures)
+                sides = [whole, evaluator.evaluate]
+                compare(f"evaluate, {said}", sides, runs, 3 * repeats, 1 / 2.5, both)
 
 
 def evaluator(repeats: int) -> None:
@@ -235,37 +297,25 @@ def evaluator(repeats: int) -> None:
     from cranfield import pytrec_eval as ours
 
     names = {"map", "ndcg", "ndcg_cut", "recip_rank", "P", "recall"}
-    print("\nRelevanceEvaluator.evaluate, 30 values a query, 15 % judged")
+    print("\nRelevanceEvaluator.evaluate, 30 values a query, 15 % judged, CPU")
     for n_queries, depth, bar in (
         (1, 100, 1 / 3),
         (1, 1000, 1 / 3),
         (50, 1000, 2.5),
         (1000, 1000, 2.5),
     ):
-        qrels, run = dicts(0.15, False, n_queries=n_queries, depth=depth)
-        sides = [module.RelevanceEvaluator(qrels, names) for module in (pytrec_eval, ours)]
-        results = [side.evaluate(run) for side in sides]
-        assert results[0] == results[1]
-        calls = max(1, 1_000_000 // (n_queries * depth))
-        times: list[list[float]] = [[], []]
-        for _ in range(repeats + 1):
-            for taken, side in zip(times, sides, strict=True):
-                began = time.perf_counter()
-                for _ in range(calls):
-                    side.evaluate(run)
-                taken.append((time.perf_counter() - began) / calls)
-        theirs, mine = (1e6 * statistics.median(taken[1:]) for taken in times)
-        print(
-            f"  {n_queries:5,} x {depth:5,}: cranfield {mine:10,.0f} us, pytrec_eval "
-            f"{theirs:10,.0f} us   {theirs / mine:6.2f} x the time of cranfield"
-            f"  bar: {bar:.2f} x: {_met(theirs / mine >= bar)}"
-        )
+        n_runs = min(200, max(2, 100_000 // (n_queries * depth)))
+        qrels, *runs = several_dicts(0.15, n_runs=n_runs, n_queries=n_queries, depth=depth)
+        sides = [module.RelevanceEvaluator(qrels, names) for module in (ours, pytrec_eval)]
+        assert sides[0].evaluate(runs[0]) == sides[1].evaluate(runs[0])
+        calls = [side.evaluate for side in sides]
+        compare(f"{n_queries:,} x {depth:,}", calls, runs, repeats, bar)
     qrels, run = dicts(0.15, False, n_queries=50)
     side = ours.RelevanceEvaluator(qrels, names)
-    for calls in (50, 1000):
-        for _ in range(calls):
+    for n_calls in (50, 1000):
+        for _ in range(n_calls):
             side.evaluate(run)
-        print(f"  after {calls:5,} calls of 50 x 1,000: {_resident():.1f} MB")
+        print(f"  after {n_calls:5,} calls of 50 x 1,000: {_resident():.1f} MB")
 
 
 def _resident() -> float:
@@ -279,14 +329,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--in-memory", action="store_true", help="no files: dicts alone")
     given = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))[:2]
         os.sched_setaffinity(0, cores)
         print(f"on {len(cores)} cores; medians of {given.repeats} turns; seed {SEED}")
-    with tempfile.TemporaryDirectory() as folder:
-        files(Path(folder), given.repeats, 698 if given.quick else 6980)
+    if not given.in_memory:
+        with tempfile.TemporaryDirectory() as folder:
+            files(Path(folder), given.repeats, 698 if given.quick else 6980)
     in_memory(given.repeats)
+    small_calls(given.repeats)
     evaluator(given.repeats)
 
 

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from cranfield.arrays.ranked import Ranked, geometric_mean, log2, mean, ratio
+from cranfield.arrays.elementary import log2
+from cranfield.arrays.ranked import Ranked, geometric_mean, mean, ratio
 
 
 def left_to_right(values: list[float]) -> float:

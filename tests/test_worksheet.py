@@ -28,7 +28,8 @@ from cranfield import (
     read_qrels,
     read_run,
 )
-from cranfield.arrays.ranked import Ranked, log2, ratio
+from cranfield.arrays.elementary import log2
+from cranfield.arrays.ranked import Ranked, ratio
 from cranfield.arrays.trace import UNKNOWN
 from cranfield.data.judged import Groups, Judged, Places
 from cranfield.data.judging import Judging, JudgingOptions

@@ -37,6 +37,6 @@ def levels_of(*columns: NDArray[Any]) -> list[NDArray[Any]]:
 
 @step
 def exp2(x: NDArray[Any]) -> NDArray[Any]:
-    """Return 2 ** x, x < 1024, as the C library has it: see `ranked.log2`."""
+    """Return 2 ** x, x < 1024, as the C library has it: see `elementary.log2`."""
     powers = (math.pow(2.0, one) for one in x.ravel().tolist())
     return np.fromiter(powers, float, x.size).reshape(x.shape)

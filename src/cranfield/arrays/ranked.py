@@ -8,12 +8,12 @@ same to the last bit. `np.bincount` and `np.cumsum` add in that order; `np.sum` 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cranfield.arrays.elementary import log
 from cranfield.arrays.grades import levels_of
 from cranfield.arrays.trace import Recordable, step, step_of
 from cranfield.lazy import cached_property
@@ -44,50 +44,6 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
 
 
 @step
-def log2(x: Numbers) -> Floats:
-    """Return the binary logarithm of x >= 1, as the C library has it.
-
-    numpy's own vector log2 differs from it in the last bit on CPUs with AVX-512 (first at 1621),
-    so that the same code would give other bits on another machine. Whole numbers are looked up.
-    """
-    if x.dtype.kind != "f":
-        size = 1024
-        while size <= _LARGEST_TABLE:
-            try:
-                return _log2_table(size).take(x)
-            except IndexError:  # cheaper than to look for the greatest beforehand
-                size *= 8
-    return _one_by_one(math.log2, x)
-
-
-@step
-def log(x: Floats) -> Floats:
-    """Return the natural logarithm of x > 0, as the C library has it: see `log2`."""
-    return _one_by_one(math.log, x)
-
-
-@step
-def exp(x: Floats) -> Floats:
-    """Return the exponential function of x < 709, as the C library has it: see `log2`."""
-    return _one_by_one(math.exp, x)
-
-
-def _one_by_one(function: Callable[[float], float], x: Numbers) -> Floats:
-    return np.fromiter(map(function, x.ravel().tolist()), float, x.size).reshape(x.shape)
-
-
-@step
-def powers(base: float, exponents: Ints) -> Floats:
-    """Return base ** exponents for whole exponents >= 0, multiplied up one by one: 1, b, b b, ...
-
-    The weights of a ranking are made so, rank by rank; ** has other last bits.
-    """
-    factors = np.full(int(exponents.max(initial=0)) + 1, base)
-    factors[0] = 1.0
-    return np.multiply.accumulate(factors).take(exponents)
-
-
-@step
 def looked_up(words: str, table: Numbers, at: Ints) -> Numbers:
     """Return what is in a table (n,) at some places, 0 to n - 1: as these.
 
@@ -96,22 +52,7 @@ def looked_up(words: str, table: Numbers, at: Ints) -> Numbers:
     return table.take(at)
 
 
-@step
-def raised(x: Numbers, exponent: float) -> Floats:
-    """Return x ** exponent for x > 0, as the C library has it: see `log2`."""
-    return _one_by_one(lambda one: math.pow(one, exponent), x)
-
-
 _ZERO = np.zeros(1, np.int64)
-_LARGEST_TABLE = 1 << 16  # deeper ranks are rare, and a table for a rank of a billion is no table
-
-
-@lru_cache(maxsize=8)
-def _log2_table(size: int) -> Floats:
-    table = np.fromiter((math.log2(i) if i else -math.inf for i in range(size)), float, size)
-    table.setflags(write=False)
-    return table
-
 
 Value = TypeVar("Value")
 
@@ -152,17 +93,21 @@ class Ranked(Recordable):
         rows = keep.nonzero()[0]
         return Ranked(
             self.n_queries,
-            self.query.take(rows),
-            self.rank.take(rows),
-            self.grade.take(rows),
+            self.query[rows],
+            self.rank[rows],
+            self.grade[rows],
             self.cutoffs,
-            self.columns and {name: each.take(rows) for name, each in self.columns.items()},
+            self.columns and {name: each[rows] for name, each in self.columns.items()},
         )
 
     @step_of()
     def relevant(self, rel: float = 1) -> "Ranked":
         """Return the rows with grade >= rel."""
-        return self.once(rel, lambda: self.where(self.grade >= rel))
+        kept = self._kept
+        if rel not in kept:
+            kept[rel] = self.where(self.grade >= rel)
+        found: Ranked = kept[rel]
+        return found
 
     @step_of()
     def top(self, k: Ints | None) -> "Ranked":
@@ -196,8 +141,13 @@ class Ranked(Recordable):
         if self.n_queries == 1:
             return np.array([0, len(self.query)])
         starts = np.zeros(self.n_queries + 1, np.int64)
-        np.cumsum(np.bincount(self.query, minlength=self.n_queries), out=starts[1:])
+        np.cumsum(self._lengths, out=starts[1:])
         return starts
+
+    @cached_property
+    def _lengths(self) -> Ints:
+        """Return how many rows each query has: (n_queries,)."""
+        return np.bincount(self.query, minlength=self.n_queries)
 
     @cached_property
     def ordinal(self) -> Ints:
@@ -347,15 +297,22 @@ class Ranked(Recordable):
     @step_of()
     def count(self) -> Ints:
         """Count the rows of each query, down to each cutoff: (n_queries, n_cutoffs)."""
+        if self.cutoffs is None:
+            return self._lengths[:, None]
         return self.once("count", lambda: self._ends - self.starts[:-1, None])
 
     def once(self, name: object, compute: Callable[[], Value]) -> Value:
         """Return what `compute` returns, which is called once for each name and kept."""
-        known = self.__dict__.setdefault("_kept", {})
-        if name not in known:
-            known[name] = compute()
-        value: Value = known[name]
+        kept = self._kept
+        if name not in kept:
+            kept[name] = compute()
+        value: Value = kept[name]
         return value
+
+    @cached_property
+    def _kept(self) -> dict[object, Any]:
+        """What was computed once, by name."""
+        return {}
 
     @step_of()
     def first(self, values: Floats) -> Floats:

@@ -30,8 +30,8 @@ def judge(
     whole: bool = True,
 ) -> Meeting:
     """Match a run with the judgments and rank it: `judge_all` for one run."""
-    every = judge_all(qrels, [run], judging, progress=progress, costs=costs, whole=whole)
-    return next(every)
+    (found,) = judge_all(qrels, [run], judging, progress=progress, costs=costs, whole=whole)
+    return found
 
 
 def judge_all(
@@ -156,16 +156,20 @@ def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, R
     query, first, size = qrels.query[row], match.placed.tie_first, match.placed.tie_size
     if ties in ("best", "worst"):
         rank = _dealt_by_grade(ties, query, rank, qrels.grade[row], first, size)
-    n_queries = len(qrels.query_ids)
-    keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
-    # A run in order needs no sorting. (One query is sorted as soon as looked through.)
-    in_order = n_queries > 1 and bool((keys[1:] >= keys[:-1]).all())
-    by_key = slice(None) if in_order else keys.argsort()
-    ordered = row[by_key]
+    n_queries, ordered, rank_of, query_of = len(qrels.query_ids), row, rank, query
+    dealt = ties in ("best", "worst")
+    if dealt or not match.in_order:
+        keys = rank if n_queries == 1 else query * (int(rank.max(initial=0)) + 1) + rank
+        # A run in order needs no sorting. (One query is sorted as soon as looked through.)
+        if n_queries == 1 or not (keys[1:] >= keys[:-1]).all():
+            by_key = keys.argsort()
+            ordered, rank_of, query_of = row[by_key], rank[by_key], query[by_key]
+            if ties == "expected":
+                first, size = first[by_key], size[by_key]
     columns = {name: column[ordered] for name, column in qrels.sampling.items()}
     if ties == "expected":
-        columns |= {"tie_first": first[by_key], "tie_size": size[by_key]}
-    hits = Ranked(n_queries, query[by_key], rank[by_key], qrels.grade[ordered], columns=columns)
+        columns |= {"tie_first": first, "tie_size": size}
+    hits = Ranked(n_queries, query_of, rank_of, qrels.grade[ordered], columns=columns)
     return row, rank, hits
 
 

@@ -30,12 +30,12 @@ from cranfield.data.run import Run
 from cranfield.errors import DuplicateError, OptionError
 from cranfield.formats.block import NONE_LEFT_OUT, LeftOut, Load, Progress
 from cranfield.formats.objects import Nested, by_position
-from cranfield.formats.values import scores_of
+from cranfield.formats.values import packed, scores_of
 
 
 @dataclass(eq=False, repr=False)
 class Match:
-    """The hits, in no order, as rows of the qrels with their ranks."""
+    """The hits, as rows of the qrels with their ranks."""
 
     n_retrieved: Ints  # (n_queries of the qrels,)
     in_run: Bools  # (n_queries of the qrels,)
@@ -48,6 +48,7 @@ class Match:
     made: tuple[int, int] = (0, 0)  # see `Grouped`
     regrouped: bool = False  # whether its queries came back after others
     dropped: Dropped = (0, 0)
+    in_order: bool = False  # whether the hits are in the order of query and rank
 
 
 def _stacked(columns: Iterable[Ints]) -> Ints:
@@ -77,8 +78,9 @@ class _TwiceError(Exception):
 def _matches(
     qrels: Qrels, runs: Sequence[Run], judging: Judging, progress: Progress | None, costs: bool
 ) -> Iterator[Match]:
-    if all(run.nested is not None for run in runs):  # no threads: Python does not let go of them
-        yield from (_match_dicts(qrels, run, judging) for run in runs)
+    if None not in [run.nested for run in runs]:  # no threads: Python does not let go of them
+        for run in runs:
+            yield _match_dicts(qrels, run, judging)
         return
     apart: set[int] = set()  # runs of which a query came back: the rest need not be read
 
@@ -293,6 +295,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     columns: list[list[Ints]] = [[], [], [], []]
     row, rank, first, size = columns
     n_all_tied = n_level = 0
+    in_order = True
     for code, (query, docs) in enumerate(zip(qrels.query_ids, qrels.doc_lists, strict=True)):
         ranking: Mapping[str, Any] | None = nested.get(query)
         if ranking is None:
@@ -303,11 +306,15 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         n_retrieved[code] = len(ranking)
         if not ranking:
             continue
+        # Copying reads the ids in the order in which they lie in memory: to look some of them up,
+        # here and there, then takes half the time where there are many queries.
+        ranking = dict(ranking)
         every, values = scores_of(query, ranking)
-        found = np.fromiter(map(ranking.get, docs, repeat(np.nan)), np.float64, len(docs))
+        found = packed(map(ranking.get, docs, repeat(np.nan)), len(docs))
+        assert found is not None  # noqa: S101 - the scores are numbers, all of them
         rows = (found == found).nonzero()[0]
         if is_single:
-            wide = bool(values[-1] > LARGEST_SINGLE or values[0] < -LARGEST_SINGLE)
+            wide = values.item(-1) > LARGEST_SINGLE or values.item(0) < -LARGEST_SINGLE
             values = single(values, wide)
         equal = values[1:] == values[:-1]
         any_tied = np.count_nonzero(equal)
@@ -317,9 +324,11 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
             n_level += int(any_tied == len(equal))
         if len(rows) == 0:
             continue
-        found = found.take(rows)
+        found = found[rows]
         if is_single:
             found = single(found, wide)
+        best_first = found.argsort()[::-1]
+        found, rows = found[best_first], rows[best_first]
         end = values.searchsorted(found, "right")
         ranks = len(values) + 1 - end
         row.append(rows + starts[code])
@@ -331,6 +340,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
                 size.append(n_equal)
             shared = (n_equal > 1).nonzero()[0]
             if len(shared):
+                in_order = False
                 every = single(every, wide) if is_single else every
                 hits = [docs[i] for i in rows.take(shared).tolist()]
                 ranks[shared] += _tied_above(ranking, every, hits, found.take(shared), judging)
@@ -340,7 +350,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     ties = (_stacked(first), _stacked(size)) if with_ties else ()
     at = Placed(_stacked(rank), n_all_tied, n_level, 0, *ties)
     counted = n_retrieved, in_run, unknown, run.left_out, NONE_LEFT_OUT
-    return Match(*counted, _stacked(row), at, dropped=dropped)
+    return Match(*counted, _stacked(row), at, dropped=dropped, in_order=in_order)
 
 
 def _counting(nested: Nested, judging: Judging) -> tuple[Nested, Dropped]:

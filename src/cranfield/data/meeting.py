@@ -43,9 +43,12 @@ _BESIDE = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class Counts:
-    """How many queries a result is the mean of, and what was left out of it."""
+    """How many queries a result is the mean of, and what was left out of it. Never changed.
+
+    (A frozen dataclass takes 1 us more to make: small evaluations would notice.)
+    """
 
     queries: int  # averaged
     without_results: int  # of these: the run retrieved nothing for them, they score 0
@@ -108,7 +111,8 @@ class Meeting:
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What else to know of the run and the judgments."""
-        return (*map(_hinting, _suspicions(self)), *_notes(self))
+        by = _ranked_by(self)
+        return (*map(_hinting, _suspicions(self, by)), *_notes(self, by))
 
     @cached_property
     def counts(self) -> Counts:
@@ -146,10 +150,10 @@ def _hinting(note: Note) -> Note:
     return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
 
 
-def _suspicions(met: Meeting) -> Iterator[Note]:
+def _suspicions(met: Meeting, by: Order) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
     qrels, run, match = met.qrels, met.run, met.match
-    if _ranked_by(met) == "score":
+    if by == "score":
         n_level = match.placed.n_level
         if n_level and met.judging.in_one_order and met.judging.ties != "given":
             n_several = int(np.count_nonzero(match.n_retrieved > 1))
@@ -179,8 +183,8 @@ def _ranked_by(met: Meeting) -> Order:
     return order if met.run.nested is not None else met.run.ranked_by(order)
 
 
-def _notes(met: Meeting) -> Iterator[Note]:
-    qrels, run, match, by = met.qrels, met.run, met.match, _ranked_by(met)
+def _notes(met: Meeting, by: Order) -> Iterator[Note]:
+    qrels, run, match = met.qrels, met.run, met.match
     yield from notes_on(qrels)
     if not met.judged.are_whole:
         text = f"Grades are fractions, from {qrels.range_of_grades}: taken as they are."

@@ -301,10 +301,10 @@ def tie_order(docs: Ids, judging: Judging) -> Ints:
 
 
 def single(values: Floats, wide: bool = True) -> Floats:
-    """Return scores as 32-bit floats have them; not `wide`: none is beyond their range."""
+    """Return scores as 32-bit floats; not `wide`: none is beyond their range."""
     if wide:
         values = np.where(np.abs(values) > LARGEST_SINGLE, np.copysign(np.inf, values), values)
-    return values.astype(np.float32).astype(np.float64)
+    return values.astype(np.float32)
 
 
 # What is greater is infinite as a 32-bit float: the largest of them, and half the step beyond.

@@ -240,7 +240,7 @@ class Qrels(Judgments):
     def top_grade(self) -> float:
         """The highest grade that any document of the collection has."""
         stated = self.top_of_all
-        top: float = self.grade.max(initial=0).item() if stated is None else stated
+        top: float = np.maximum.reduce(self.grade, initial=0).item() if stated is None else stated
         return top
 
     @cached_property

@@ -45,12 +45,15 @@ def several_runs(
     """Return the runs of a list, or of a dict {name: run}, by name; None if it is one run."""
     if isinstance(run, list | tuple):
         refuse_lists_of_ids(run, What.RUN)
-    if isinstance(run, list | tuple) and not (len(run) > 0 and is_row(run[0])):
+        if len(run) > 0 and is_row(run[0]):
+            return None
         numbered = numbering()
         return {numbered(one.name): one for one in [as_run(one, errors, columns) for one in run]}
     if isinstance(run, Mapping) and not is_sparse(run):
         some = (one for one in run.values() if is_sparse(one) or _holds_any(one))
         first = next(some, None)
+        if type(first) is dict and type(next(iter(first.values()), None)) is float:
+            return None  # a score: as in nearly every run in memory
         kinds = set(map(type, first.values())) if isinstance(first, Mapping) else set()
         nested = any(issubclass(kind, Mapping | list | tuple) for kind in kinds)
         of_other_kind = isinstance(first, Run | str | os.PathLike)

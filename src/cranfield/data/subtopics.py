@@ -7,7 +7,8 @@ document: (n_documents,), 0 for a document that it leaves out.
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, powers
+from cranfield.arrays.elementary import powers
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.rows import changes
 from cranfield.data.preferences import Levels
 

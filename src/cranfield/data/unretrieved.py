@@ -46,7 +46,7 @@ def with_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Matc
     placed = at._replace(
         rank=np.append(ranks, above + spans(1, added)), tie_first=ties[0], tie_size=ties[1]
     )
-    return replace(match, row=np.append(row, below), placed=placed), added
+    return replace(match, row=np.append(row, below), placed=placed, in_order=False), added
 
 
 def rows_below(qrels: Qrels, retrieved: Bools, judging: Judging) -> Ints:

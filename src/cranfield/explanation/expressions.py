@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.arrays.elementary import exp, log, powers, raised
 from cranfield.arrays.grades import exp2
-from cranfield.arrays.ranked import Ranked, exp, log, looked_up, powers, raised, ratio
+from cranfield.arrays.ranked import Ranked, looked_up, ratio
 from cranfield.arrays.trace import CONSTANT, ITEM, UNKNOWN, Derived, Recording, plain
 from cranfield.data.judged import Groups
 from cranfield.explanation.follow import base_of, is_ranking, rows_of_base, subsets

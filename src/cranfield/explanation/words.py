@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from cranfield.arrays.elementary import exp, log, log2, powers, raised
 from cranfield.arrays.grades import ABOVE_ZERO, exp2
-from cranfield.arrays.ranked import Ranked, exp, log, log2, looked_up, powers, raised
+from cranfield.arrays.ranked import Ranked, looked_up
 from cranfield.arrays.trace import UNKNOWN, Derived, Recording
 from cranfield.data.judged import Groups, Judged
 from cranfield.data.preferences import Counted, Preferences

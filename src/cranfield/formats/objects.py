@@ -137,7 +137,8 @@ def nested(data: Mapping[Any, Any], what: What) -> Nested:
     data = as_dict(data, what.called)
     refuse_columns(data, what.called)
     if not _are_dicts(data):
-        data = _as_dicts(data, what)
+        every = _as_dicts(data, what).items()
+        data = {query: as_dict(docs, f"{what.called}: query {query!r}") for query, docs in every}
     return _text_ids(data, what.called)
 
 
@@ -227,8 +228,6 @@ def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
 
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
-    if not _are_dicts(data):
-        data = {query: as_dict(docs, f"{what}: query {query!r}") for query, docs in data.items()}
     if are_ids(data) and all(map(are_ids, data.values())):
         return data  # type: ignore[return-value] # every key was seen to be a text
     return {

@@ -3,7 +3,6 @@
 import math
 import re
 import struct
-from array import array
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -48,8 +47,11 @@ def packed(values: Iterable[Any], n: int) -> Floats | None:
 
 def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     """Return one query's scores as doubles, in the dict's order and lowest first: (documents,)."""
-    scores = packed(ranking.values(), len(ranking))
+    n = len(ranking)
+    scores = packed(ranking.values(), n)
     if scores is not None:
+        if n > _SORTED_AT_ONCE and np.count_nonzero(scores[1:] <= scores[:-1]) == n - 1:
+            return scores, scores[::-1]  # a long ranking is in order as a rule
         in_order = scores.copy()
         in_order.sort()
         if in_order[-1] == in_order[-1]:  # not-a-number sorts last
@@ -60,12 +62,16 @@ def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     )
 
 
+_SORTED_AT_ONCE = 200  # so many are sorted in the time that it takes to look at their order
+
+
 def grades_of(values: Iterable[Any]) -> Numbers | None:
     """Return grades in their one form, see `graded`; None if one of them is none."""
     listed = list(values)
     try:
-        return graded(np.frombuffer(array("q", listed), np.int64))  # quick; whole numbers only
-    except (TypeError, OverflowError):
+        whole = struct.pack(f"{len(listed)}q", *listed)  # quick; whole numbers only
+        return graded(np.frombuffer(whole, np.int64))
+    except (struct.error, TypeError, OverflowError):
         try:
             return graded(np.array(listed))
         except (ValueError, OverflowError):
@@ -100,8 +106,10 @@ def whole_numbers(values: NDArray[Any]) -> Ints | None:
         values = values.astype(np.float64)  # LARGEST_GRADE is no number of 16 or 32 bits
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         return None
-    if len(values) and not -LARGEST_GRADE <= values.min() <= values.max() <= LARGEST_GRADE:
-        return None  # or not-a-number, which is neither
+    if len(values):
+        lowest, highest = np.minimum.reduce(values), np.maximum.reduce(values)
+        if not -LARGEST_GRADE <= lowest <= highest <= LARGEST_GRADE:
+            return None  # or not-a-number, which is neither
     return values.astype(np.int64, copy=False)
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, log, log2, ratio
+from cranfield.arrays.elementary import log, log2
+from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.gain import CUTOFFS

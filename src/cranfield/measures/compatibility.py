@@ -5,7 +5,8 @@ from typing import Annotated
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, powers, ratio
+from cranfield.arrays.elementary import powers
+from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, ratio
 from cranfield.data.judged import DEEPEST, Judged
 from cranfield.measures.parameters import Parameter, Persistence, whole
 from cranfield.measures.registry import measure

@@ -11,7 +11,8 @@ from typing import Annotated
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, Ranked, log2, looked_up, powers, ratio
+from cranfield.arrays.elementary import log2, powers
+from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, ratio
 from cranfield.data.judged import DEEPEST, Groups, Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.average_precision import average_precision

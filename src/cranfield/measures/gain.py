@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from cranfield.arrays.elementary import log, log2, raised
 from cranfield.arrays.grades import are_whole, exp2
-from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, log, log2, raised, ratio
+from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked, ratio
 from cranfield.arrays.trace import named
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ranked, powers, ratio
+from cranfield.arrays.elementary import powers
+from cranfield.arrays.ranked import Floats, Ranked, ratio
 from cranfield.data.judged import Judged
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.measures.gain import BY_GAIN, KINDS, LARGEST_GAIN, Gain, best_first, gains, worth

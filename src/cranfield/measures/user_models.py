@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked, exp, log2, ratio
+from cranfield.arrays.elementary import exp, log2
+from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked, ratio
 from cranfield.lazy import cached_property
 from cranfield.measures.declaration import Declaration
 from cranfield.measures.parameters import (

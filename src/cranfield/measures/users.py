@@ -5,7 +5,8 @@ from typing import Annotated
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, powers, ratio
+from cranfield.arrays.elementary import powers
+from cranfield.arrays.ranked import Floats, Ints, Ranked, looked_up, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.gain import Gain, by_gain, check_gain, gains
 from cranfield.measures.parameters import (

@@ -8,8 +8,9 @@ from typing import Any, Literal, Union, get_args, overload
 
 import numpy as np
 
+from cranfield.arrays.elementary import powers
 from cranfield.arrays.ids import encode
-from cranfield.arrays.ranked import Floats, Ints, mean, powers, ratio, total
+from cranfield.arrays.ranked import Floats, Ints, mean, ratio, total
 from cranfield.data.run import Run, as_run
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of
 from cranfield.formats.identifiers import as_text

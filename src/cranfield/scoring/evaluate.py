@@ -314,7 +314,9 @@ def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
 
 def refuse_mapping(measures: object) -> None:
     """Raise MeasureError for a mapping, a table or a run where measures are expected."""
-    if isinstance(measures, Mapping | Run) or is_table(measures):
+    if not isinstance(measures, str) and (
+        isinstance(measures, Mapping | Run) or is_table(measures)
+    ):
         what = {dict: "a mapping", Run: "a run"}.get(type(measures), "a table")
         shown = " ".join(f"{measures!r:.60}".split())
         raise MeasureError(
@@ -325,8 +327,10 @@ def refuse_mapping(measures: object) -> None:
 
 def measures_of(measures: MeasuresLike) -> tuple[Measure, ...]:
     """Return the measures that are named, each once."""
+    if isinstance(measures, str):  # as most often: each is named once in what this returns
+        return tuple(parse_all(measures))
     refuse_mapping(measures)
-    if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
+    if isinstance(measures, Measure) or not isinstance(measures, Iterable):
         measures = [measures]
     found: list[Measure] = []
     for one in measures:

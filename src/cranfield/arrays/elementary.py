@@ -1,0 +1,73 @@
+"""Elementary functions, with the last bit that the C library gives them, on every processor."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranfield.arrays.trace import step
+
+Numbers = NDArray[Any]
+
+
+@step
+def log2(x: Numbers) -> Numbers:
+    """Return the binary logarithm of x >= 1, as the C library has it.
+
+    numpy's own vector log2 differs from it in the last bit on CPUs with AVX-512 (first at 1621),
+    so that the same code would give other bits on another machine. Whole numbers are looked up.
+    """
+    if x.dtype.kind != "f":
+        size = 1024
+        while size <= _LARGEST_TABLE:
+            try:
+                return _log2_table(size).take(x)
+            except IndexError:  # cheaper than to look for the greatest beforehand
+                size *= 8
+    return _one_by_one(math.log2, x)
+
+
+@step
+def log(x: Numbers) -> Numbers:
+    """Return the natural logarithm of x > 0, as the C library has it: see `log2`."""
+    return _one_by_one(math.log, x)
+
+
+@step
+def exp(x: Numbers) -> Numbers:
+    """Return the exponential function of x < 709, as the C library has it: see `log2`."""
+    return _one_by_one(math.exp, x)
+
+
+def _one_by_one(function: Callable[[float], float], x: Numbers) -> Numbers:
+    return np.fromiter(map(function, x.ravel().tolist()), float, x.size).reshape(x.shape)
+
+
+@step
+def powers(base: float, exponents: Numbers) -> Numbers:
+    """Return base ** exponents for whole exponents >= 0, multiplied up one by one: 1, b, b b, ...
+
+    The weights of a ranking are made so, rank by rank; ** has other last bits.
+    """
+    factors = np.full(int(exponents.max(initial=0)) + 1, base)
+    factors[0] = 1.0
+    return np.multiply.accumulate(factors).take(exponents)
+
+
+@step
+def raised(x: Numbers, exponent: float) -> Numbers:
+    """Return x ** exponent for x > 0, as the C library has it: see `log2`."""
+    return _one_by_one(lambda one: math.pow(one, exponent), x)
+
+
+_LARGEST_TABLE = 1 << 16  # deeper ranks are rare, and a table for a rank of a billion is no table
+
+
+@lru_cache(maxsize=8)
+def _log2_table(size: int) -> Numbers:
+    table = np.fromiter((math.log2(i) if i else -math.inf for i in range(size)), float, size)
+    table.setflags(write=False)
+    return table
