@@ -314,7 +314,7 @@ def _notes(
 
 def _by_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -> Iterator[Note]:
     """Yield a note if limits of the randomization test are Student's."""
-    if any(one.method == "t" for one in (*verdicts, *thresholds)):
+    if "t" in {*(one.method for one in verdicts), *(one.method for one in thresholds)}:
         text = (
             f"More than {MANY:,} queries: limits and p-values by Student's t, whose limits are "
             "those of all flips, but for less than 0.0001 and a hundredth of the distance of the "

@@ -65,9 +65,10 @@ def pairs_tested(
     """
     by_signs = {"randomization": _by_differences, "wilcoxon": _by_ranks}.get(settings.test)
     large = [by_signs is not None and one[0].paired.n_queries > many for one in slices]
-    found = iter([])
+    of_large: list[list[Tested]] = []
     if by_signs is not None and any(large):
-        found = iter(by_signs([*compress(slices, large)], settings))
+        of_large = by_signs([*compress(slices, large)], settings)
+    found = iter(of_large)
     return [
         next(found) if shared else [_alone(sample, settings) for sample in one]
         for one, shared in zip(slices, large, strict=True)

@@ -53,7 +53,8 @@ def bound_of(paired: Paired) -> Floats:
     """
     squares = (paired.differences**2).sum(axis=0)
     far = np.divide(paired.totals**2, 2 * squares, out=np.zeros_like(squares), where=squares > 0)
-    return np.clip(2 * np.exp(-far), np.finfo(np.float64).tiny, 1.0)
+    found: Floats = np.clip(2 * np.exp(-far), np.finfo(np.float64).tiny, 1.0)
+    return found
 
 
 def sequential(
