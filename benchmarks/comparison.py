@@ -9,28 +9,40 @@ ranx take one pair after the other, and would take an hour for 100,000 flips of 
 over some pairs and fewer flips, as stated, and compared by time per pair and flip. scipy has all of
 its flips in one batch, where it is quickest.
 
-`--busy N`: also compare 20,000 queries beside N processes that do nothing but count, in turn with
-none beside. What it takes then should be at most twice as long.
+Then 200,000 queries, 2 systems, 3 measures and 20 slices, without a clear difference, beside one
+numpy product of signs, 100,000 flips x 200,000 queries, with the same differences; a process for
+each side and turn, whose time and memory are its own. Once with all flips, and once with as many as
+were drawn for all queries (a slice with a smaller p may take more, alone). Of the product, the
+making of its signs, which takes longer, is not counted, but printed. compare() also reads dicts and
+makes its tables in its time.
+
+`--busy N`: also compare 20,000 queries, and 200,000, beside N processes that do nothing but count,
+in turn with none beside. What it takes then should be at most twice as long.
 """
 
 import argparse
 import importlib.util
+import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import combinations
 
 import numpy as np
 import scipy
+import scipy.special
 from scipy.stats import permutation_test
 
 from cranfield import compare
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.randomization import inverted, sign_flip, step_down
+from cranfield.comparison.sequential import STOP
 
 SEED = 20_261_122
 QUERIES, SYSTEMS, FLIPS = 6_980, 10, 100_000
@@ -155,6 +167,18 @@ def everything(repeats: int, shrink: int) -> None:
         print(f"  {seconds:8.3f} s  {name}")
 
 
+@contextmanager
+def beside(n_busy: int) -> Iterator[None]:
+    """Keep the cores busy with so many processes that do nothing but count."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
 def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
     """Time compare() of 20,000 queries alone, and beside processes that keep the cores busy."""
     columns = scores(20_000, 2).values.T.tolist()
@@ -164,20 +188,120 @@ def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
     def alone() -> None:
         str(compare(given, flips=FLIPS // shrink))
 
-    def beside() -> None:
-        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy)]
-        try:
+    def among_others() -> None:
+        with beside(n_busy):
             alone()
-        finally:
-            for process in busy:
-                process.kill()
-                process.wait()
 
     alone()  # all is imported now
-    taken = median_of(repeats, {"alone": alone, f"beside {n_busy} busy processes": beside})
+    taken = median_of(repeats, {"alone": alone, f"beside {n_busy} busy processes": among_others})
     print(f"compare(), 2 systems, 20,000 queries, {FLIPS // shrink:,} flips:")
     for name, seconds in taken.items():
         print(f"  {seconds:8.3f} s  {seconds / taken['alone']:6.2f} x  {name}")
+
+
+# ---- many queries, slices and measures ----------------------------------------------------------
+
+MANY, SLICES, P = 200_000, 20, (0.06, 0.2, 0.4)  # p of each measure over all queries, nearly
+
+
+def two_systems() -> np.ndarray:
+    """Return scores of two systems under three measures: (3, n_queries, 2)."""
+    found = np.empty((len(P), MANY, 2))
+    for m, p in enumerate(P):
+        chance = np.random.default_rng(SEED + m)
+        easy = chance.normal(0, 1, (MANY, 1))
+        found[m] = np.clip(easy + chance.normal(0, 0.5, (MANY, 2)), 0, 2) / 2
+        d = found[m, :, 0] - found[m, :, 1]
+        wanted = scipy.special.ndtri(1 - p / 2) * d.std() / MANY**0.5
+        changed = d != 0
+        found[m, changed, 0] += (wanted - d.mean()) / changed.mean()
+    return found
+
+
+def one_side(side: str, flips: int) -> None:
+    """Do one side's work in this process, and print what it took as JSON."""
+    values = two_systems()
+    taken: dict = {}
+    if side == "cranfield":
+        ids = [f"q{i:06d}" for i in range(MANY)]
+        names = ("nDCG@10", "AP", "RR")
+        given = {
+            f"s{i}": {
+                name: dict(zip(ids, column.tolist(), strict=True))
+                for name, column in zip(names, values[:, :, i], strict=True)
+            }
+            for i in range(2)
+        }
+        of = np.random.default_rng(SEED).integers(0, SLICES, MANY).tolist()
+        labels = {query: f"type {label}" for query, label in zip(ids, of, strict=True)}
+        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        began, cpu = time.perf_counter(), time.process_time()
+        found = compare(given, slices=labels, flips=flips)
+        str(found)
+        pairs = [pair for one in found.results for pair in one.pairs]
+        of_all = pairs[: len(P)]  # measures, on all queries
+        taken["p"] = [one.p for one in of_all]
+        taken["flips"] = max(flips if one.method == "drawn" else STOP / one.p for one in of_all)
+    else:
+        d = np.ascontiguousarray((values[:, :, 0] - values[:, :, 1]).T)
+        held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        source = np.random.PCG64(SEED)
+        began, cpu = time.perf_counter(), time.process_time()
+        making, step = 0.0, 32  # flips of a block: 51 MB of signs
+        for _ in range(0, flips, step):
+            start = time.perf_counter()
+            octets = source.random_raw(step * MANY // 64).view(np.uint8)
+            signs = np.unpackbits(octets).reshape(step, MANY).astype(np.float64)
+            signs *= 2
+            signs -= 1
+            making += time.perf_counter() - start
+            signs @ d
+        taken["making"] = making
+    taken["wall"] = time.perf_counter() - began
+    taken["cpu"] = time.process_time() - cpu
+    taken["before"] = held / 1024
+    taken["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(taken))
+
+
+def turn(side: str, flips: int) -> dict:
+    """Run one side in a process of its own."""
+    command = [sys.executable, __file__, "--side", side, "--flips", str(flips)]
+    found: dict = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    return found
+
+
+def many_slices(repeats: int, shrink: int, n_busy: int) -> None:
+    """Time compare() of 200,000 queries beside one product of as many signs."""
+    flips = FLIPS // shrink
+    first = turn("cranfield", flips)
+    drawn = round(first["flips"])
+    turns: dict[str, list[dict]] = {}
+    for _ in range(repeats):
+        turns.setdefault("compare()", []).append(turn("cranfield", flips))
+        turns.setdefault(f"product, all {flips:,} flips", []).append(turn("product", flips))
+        if drawn < flips:
+            some = turns.setdefault(f"product, the {drawn:,} flips that were drawn", [])
+            some.append(turn("product", drawn))
+        if n_busy:
+            with beside(n_busy):
+                among = turns.setdefault(f"compare(), beside {n_busy} busy processes", [])
+                among.append(turn("cranfield", flips))
+    p = ", ".join(f"{one:.3f}" for one in first["p"])
+    print(f"2 systems, {MANY:,} queries, 3 measures (p {p}), {SLICES} slices; {repeats} turns:")
+    for name, several in turns.items():
+        # Of a product, without the making of its signs.
+        wall = sorted(one["wall"] - one.get("making", 0) for one in several)
+        ours = [one["wall"] for one in turns["compare()"]]
+        ratio = statistics.median(ours) / statistics.median(wall)
+        making = statistics.median(one.get("making", 0) for one in several)
+        cpu = statistics.median(one["cpu"] for one in several)
+        memory = max(one["memory"] for one in several)
+        spread = f"{wall[0]:.2f} to {wall[-1]:.2f}"
+        print(
+            f"  {statistics.median(wall):8.2f} s ({spread})  CPU {cpu:7.2f} s  {memory:5.0f} MB  "
+            f"compare() takes {ratio:.2f} x  {name}{f', made in {making:.1f} s' if making else ''}"
+        )
 
 
 def imports(repeats: int) -> None:
@@ -202,7 +326,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the flips")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--busy", type=int, default=0, help="processes that keep the cores busy")
+    parser.add_argument("--side", choices=["cranfield", "product"], help=argparse.SUPPRESS)
+    parser.add_argument("--flips", type=int, default=FLIPS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.side is not None:
+        one_side(arguments.side, arguments.flips)
+        return
     shrink = 10 if arguments.quick else 1
     print(
         f"{os.cpu_count()} cores, CPython {platform.python_version()}, numpy {np.__version__}, "
@@ -211,6 +340,7 @@ def main() -> None:
     many_queries(arguments.repeats, shrink)
     many_systems(arguments.repeats, shrink)
     everything(arguments.repeats, shrink)
+    many_slices(arguments.repeats, shrink, arguments.busy)
     if arguments.busy:
         beside_others(arguments.repeats, shrink, arguments.busy)
     imports(arguments.repeats)

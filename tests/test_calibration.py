@@ -20,6 +20,7 @@ from cranfield.comparison.corrections import holm
 from cranfield.comparison.effects import doubt_of, effects_of
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.randomization import inverted, one_sided, sign_flip, step_down
+from cranfield.comparison.sequential import sequential
 from cranfield.comparison.significance import TIE, Moments, t_interval
 
 pytestmark = pytest.mark.slow
@@ -122,6 +123,26 @@ def test_intervals_of_tied_data_hold_the_true_difference(n: int) -> None:
         _, low, high = inverted(Paired.of(d), Flips(n, 1_999, seed), ALPHA)
         missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
     assert at_most(missed, 250 * BLOCKS)
+
+
+@pytest.mark.parametrize(("n", "drawn", "stop"), [(40, 999, 20), (200, 1_999, 100)])
+@pytest.mark.parametrize("kind", ["laplace", "tied"])
+def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, kind: str) -> None:
+    chance = np.random.default_rng(7_000 + n)
+    every, repetitions = np.ones(n, np.bool_), 8_000
+    found = []
+    for seed in range(BLOCKS):
+        paired = Paired.of(symmetric(kind, chance, (n, repetitions // BLOCKS)))
+        wanted = np.ones(len(paired.left), np.bool_)
+        [[one]] = sequential([every], [[paired]], [[wanted]], drawn=drawn, seed=seed, stop=stop)
+        found.append(one)
+    p = np.concatenate([one.p for one in found])
+    stopped = np.concatenate([one.stopped for one in found])
+    assert 0.5 < stopped.mean() < 1
+    for alpha in (0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8):
+        assert at_most(int(np.count_nonzero(p <= alpha)), repetitions, alpha)
+    if kind == "laplace":  # where p may be just 0.05, nothing of it is lost
+        assert within(int(np.count_nonzero(p <= 0.05)), repetitions, 0.05)
 
 
 def test_the_t_interval_of_many_queries() -> None:

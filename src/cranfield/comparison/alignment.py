@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ids import encode
-from cranfield.arrays.ranked import Floats
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.score_columns import (
     Columns,
     columns_of,
@@ -276,12 +276,16 @@ def _aligned(
     if not measures:
         raise MeasureError("no measure is named")
     chosen = {key: columns[key] for key in product(measures, names)}
-    query_ids, said = _queries(chosen, missing)
+    own = _own_ids(chosen)
+    query_ids, said = _queries(chosen, own, missing)
+    places = {ids: _places(query_ids, ids) for ids in dict.fromkeys(own.values())}
+
+    def on(measure: str, name: str) -> Floats:
+        values, at = chosen[measure, name][1], places[own[measure, name]]
+        return values if at is None else np.where(at < 0, 0.0, values[at])
+
     values = np.stack(
-        [
-            np.stack([_on(query_ids, *chosen[measure, name]) for name in names], axis=1)
-            for measure in measures
-        ]
+        [np.stack([on(measure, name) for name in names], axis=1) for measure in measures]
     )
     for m, q, s in np.argwhere(~(np.abs(values) <= GREATEST))[:1].tolist():
         raise no_score(names[s], measures[m], query_ids[q], float(values[m, q, s]))
@@ -289,18 +293,33 @@ def _aligned(
     return Aligned(names, measures, query_ids, values, (*notes, *said), made)
 
 
-def _on(query_ids: tuple[str, ...], own: Sequence[str], values: Floats) -> Floats:
-    """Return the scores of some queries, 0 where there is none."""
-    if tuple(own) == query_ids:
-        return values
-    of_query = dict(zip(own, values.tolist(), strict=True))
-    return np.array([of_query.get(query, 0.0) for query in query_ids])
+def _own_ids(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the query ids of each column; those that are the same are one object."""
+    kept: dict[tuple[str, ...], tuple[str, ...]] = {}
+    read: dict[int, tuple[str, ...]] = {}  # by the object that the column has
+    for ids, _ in columns.values():
+        if id(ids) not in read:
+            own = tuple(ids)
+            read[id(ids)] = kept.setdefault(own, own)
+    return {key: read[id(ids)] for key, (ids, _) in columns.items()}
 
 
-def _queries(columns: Columns, missing: Missing) -> tuple[tuple[str, ...], list[Note]]:
+def _places(query_ids: tuple[str, ...], own: tuple[str, ...]) -> Ints | None:
+    """Return where each query is among a column's own, -1 for nowhere; None: in the same places."""
+    if own == query_ids:
+        return None
+    place = dict(zip(own, range(len(own)), strict=True))
+    found = (place.get(query, -1) for query in query_ids)
+    return np.fromiter(found, np.int64, len(query_ids))
+
+
+def _queries(
+    columns: Columns, own: Mapping[tuple[str, str], tuple[str, ...]], missing: Missing
+) -> tuple[tuple[str, ...], list[Note]]:
     """Return the queries to compare on, and what to know of the others."""
-    sets = [frozenset(ids) for ids in dict.fromkeys(tuple(ids) for ids, _ in columns.values())]
-    every, shared = frozenset[str]().union(*sets), sets[0].intersection(*sets)
+    sets = {ids: frozenset(ids) for ids in dict.fromkeys(own.values())}
+    first, *others = sets.values()
+    every, shared = first.union(*others), first.intersection(*others)
     if not every:
         raise InputError("there is no query")
     if every == shared:
@@ -312,8 +331,8 @@ def _queries(columns: Columns, missing: Missing) -> tuple[tuple[str, ...], list[
         text = f"{n:,} of {len(every):,} queries left out: not every system has a score."
         return tuple(sorted(shared, key=encode)), [Note("dropped", "info", text, n)]
     lacks: dict[str, int] = {}
-    for (measure, name), (ids, _) in columns.items():
-        lacking = every.difference(ids)
+    for measure, name in columns:
+        lacking = every - sets[own[measure, name]]
         if lacking and missing == "error":
             shown = ", ".join(map(repr, sorted(lacking, key=encode)[:5]))
             raise InputError(

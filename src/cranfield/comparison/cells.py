@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,67 +13,47 @@ from cranfield.comparison.effects import FEW, cliff, effects_of
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
+from cranfield.comparison.pair_tests import Sample, Tested
 from cranfield.comparison.power import detectable
-from cranfield.comparison.randomization import inverted
-from cranfield.comparison.remarks import DRAWN, remarks_on
+from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import Change, Pair, Result, System
 from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import (
     TIE,
     Moments,
-    bca_interval,
     beliefs,
-    bootstrap_test,
     rank_biserial,
-    sign_test,
     signs,
     t_interval,
     t_test,
-    wilcoxon,
 )
 from cranfield.options import LEAST_SHARE
 from cranfield.render.numbers import or_none
 from cranfield.scoring.joint_bounds import PairBounds
+from cranfield.scoring.slices import Slice
 
 
-class Tested(NamedTuple):
-    """The test of each pair alone, (n_pairs,) each; NaN where there is none."""
+class Queries(NamedTuple):
+    """The queries to compare on: all, or those of the slice that `label` and `slice` name."""
 
-    p: Floats
-    low: Floats  # of the interval of the difference, infinite where it has no end
-    high: Floats
-    interval: str = "none"  # how it was made
+    label: str | None
+    slice: str | None
+    rows: Bools  # (n_queries,) which of all queries
+    ids: Sequence[str]
+    hash: str
 
-
-def _tested(paired: Paired, moments: Moments, flips: Flips, settings: Settings) -> Tested:
-    """Return the p-value and the interval of each pair alone."""
-    none = np.full(len(paired.left), np.nan)
-    drawn = {"resamples": settings.flips, "seed": settings.seed}
-    if paired.n_queries < 2:
-        return Tested(none, none, none)
-    match settings.test:
-        case "randomization":
-            return Tested(*inverted(paired, flips, settings.alpha), "randomization")
-        case "bootstrap":
-            ends = bca_interval(paired, moments, settings.alpha, **drawn)
-            return Tested(bootstrap_test(paired, moments, **drawn), *ends, "bca")
-        case "t":
-            p = t_test(moments)
-        case "wilcoxon":
-            p = wilcoxon(paired, flips, settings.tie)
-        case "sign":
-            p = sign_test(paired, settings.tie)
-        case _:
-            p = none
-    return Tested(p, *t_interval(moments, settings.alpha), "t")
+    @classmethod
+    def of(cls, aligned: Aligned, one: Slice) -> "Queries":
+        """Return the queries of a slice."""
+        ids = [*compress(aligned.query_ids, one.rows.tolist())]
+        return cls(*one, ids, hash_of(ids))
 
 
 class Cell:
-    """One measure, on some of the queries: what is compared, and the test of each pair alone.
+    """One measure, on some of the queries: what is compared.
 
-    `left` and `right` (n_pairs,) are the systems of each pair; `rows` (n_queries,) tells which
-    queries count: those of the slice that `label` and `slice` name, if it is one.
+    `left` and `right` (n_pairs,) are the systems of each pair.
     """
 
     def __init__(
@@ -82,24 +63,25 @@ class Cell:
         left: Ints,
         right: Ints,
         measure: str,
-        label: str | None,
-        slice: str | None,  # noqa: A002 - as a Result has it
-        rows: Bools,
+        queries: Queries,
     ) -> None:
         self.aligned, self.settings, self.measure = aligned, settings, measure
-        self.label, self.slice, self.rows = label, slice, rows
+        self.queries = queries
         self.known = aligned.known(measure)  # None if only its name is known
         self.rising = aligned.rising(measure)  # whether more is better
-        self.query_ids = [aligned.query_ids[i] for i in np.flatnonzero(rows).tolist()]
-        self.scores = aligned.column(measure)[rows]  # (n_rows, n_systems)
+        self.scores = aligned.column(measure)[queries.rows]  # (n_rows, n_systems)
         # What is compared: logarithms if the measure has a geometric mean.
         self.paired = Paired(logs(self.known, self.scores), left, right)
         self.moments = Moments.of(self.paired)
         self.flips = Flips(len(self.scores), settings.flips, settings.seed)
-        self.tested = _tested(self.paired, self.moments, self.flips, settings)
         means = [mean(column) for column in self.paired.values.T]
         # Each system's: (n_systems,).
         self.means = list(map(math.exp, means)) if is_geometric(self.known) else means
+
+    @property
+    def sample(self) -> Sample:
+        """What is tested."""
+        return Sample(self.queries.rows, self.paired, self.moments, self.flips)
 
 
 class Comparisons(NamedTuple):
@@ -118,12 +100,16 @@ class Comparisons(NamedTuple):
 
 
 def result_of(
-    cell: Cell, corrected: Floats, family: Comparisons, bounds: PairBounds | None
+    cell: Cell,
+    tested: Tested,
+    corrected: Floats,
+    family: Comparisons,
+    bounds: PairBounds | None,
 ) -> Result:
     """Return what was found of all pairs; `corrected` are their p-values: (n_pairs,)."""
     found = {
-        **_differences(cell),
-        **_tests(cell, corrected, family),
+        **_differences(cell, tested),
+        **_tests(cell, tested, corrected, family),
         **_effects(cell),
         **_unjudged(cell, bounds),
     }
@@ -132,11 +118,11 @@ def result_of(
     settings = cell.settings
     return Result(
         cell.measure,
-        cell.label,
-        cell.slice,
+        cell.queries.label,
+        cell.queries.slice,
         cell.rising,
-        cell.query_ids,
-        hash_of(cell.query_ids),
+        cell.queries.ids,
+        cell.queries.hash,
         _systems(cell),
         pairs,
         family.n,
@@ -153,13 +139,13 @@ def _listed(column: Any, n: int = 0) -> list[Any]:
     return list(map(or_none, values)) if column.dtype == np.float64 else values
 
 
-def _differences(cell: Cell) -> dict[str, Any]:
+def _differences(cell: Cell, tested: Tested) -> dict[str, Any]:
     """Return the systems of the pairs, their means, and the differences with their intervals."""
     left, right = cell.paired.left.tolist(), cell.paired.right.tolist()
     names, means = cell.aligned.names, cell.means
     by_ratio = is_geometric(cell.known)
     least, most = ends_of(cell.known, *range_of(cell.known, cell.scores))
-    low, high = map(_listed, cut(cell.tested.low, cell.tested.high, least - most, most - least))
+    low, high = map(_listed, cut(tested.low, tested.high, least - most, most - least))
     difference: list[float | None] = cell.moments.mean.tolist()
     ratio, ratio_low, ratio_high = (
         [math.exp(one) if by_ratio and one is not None else None for one in column]
@@ -180,7 +166,7 @@ def _differences(cell: Cell) -> dict[str, Any]:
         "ratio": ratio,
         "ratio_low": ratio_low,
         "ratio_high": ratio_high,
-        "interval": cell.tested.interval,
+        "interval": tested.interval,
     }
 
 
@@ -191,16 +177,11 @@ def _percent(difference: float | None, mean: float, ratio: float | None) -> floa
     return or_none(100 * (difference / mean)) if mean and difference is not None else None
 
 
-def _tests(cell: Cell, corrected: Floats, family: Comparisons) -> dict[str, Any]:
+def _tests(cell: Cell, tested: Tested, corrected: Floats, family: Comparisons) -> dict[str, Any]:
     """Return p-values, verdicts, and the differences that so many queries would have shown."""
     settings, flips = cell.settings, cell.flips
     several = flips.n_queries > 1
-    drawn = settings.test in DRAWN
-    exact = drawn and settings.test != "bootstrap" and flips.exact
-    p = _listed(cell.tested.p)
-    errors = [None if one is None else 0.0 for one in p]
-    if drawn and not exact:
-        errors = [one and math.sqrt(one * (1 - one) / flips.drawn) for one in p]
+    p = _listed(tested.p)
     significant = [bool(one) for one in corrected <= settings.alpha]  # no NaN is
     shown, told = _belief(cell), significant
     if settings.test == "bayes":
@@ -222,8 +203,9 @@ def _tests(cell: Cell, corrected: Floats, family: Comparisons) -> dict[str, Any]
         "p": p,
         "p_adjusted": corrected,
         "p_t": t_test(cell.moments) if several else p,
-        "p_error": errors,
-        "exact": exact,
+        "p_error": tested.error,
+        "exact": settings.test in ("randomization", "wilcoxon") and flips.exact,
+        "method": tested.method,
         "verdict": [
             ("better" if is_better else "worse") if one and differs else None
             for is_better, differs, one in zip(
@@ -262,7 +244,7 @@ def _effects(cell: Cell) -> dict[str, Any]:
     def changes(pair: int) -> tuple[Change, ...]:
         both = [paired.right[pair], paired.left[pair]]
         queries = np.flatnonzero(differs[:, pair]).tolist()
-        return tuple(Change(cell.query_ids[q], *cell.scores[q, both].tolist()) for q in queries)
+        return tuple(Change(cell.queries.ids[q], *cell.scores[q, both].tolist()) for q in queries)
 
     return {
         **effects_of(paired, cell.moments),
@@ -281,7 +263,7 @@ def _unjudged(cell: Cell, bounds: PairBounds | None) -> dict[str, Any]:
     """Return what the differences may be, however the unjudged documents are graded, if known."""
     if bounds is None:
         return {}
-    found = bounds.among(cell.rows)
+    found = bounds.among(cell.queries.rows)
     return {
         "unjudged_low": found.low.tolist(),  # some may be infinite
         "unjudged_high": found.high.tolist(),
@@ -297,7 +279,7 @@ def _systems(cell: Cell) -> list[System]:
     low, high = cut(low, high, *ends_of(cell.known, *range_of(cell.known, cell.scores)))
     if is_geometric(cell.known):
         low, high = (np.array(list(map(math.exp, ends))) for ends in (low, high))
-    judged, little = zip(*judged_shares(cell.aligned, cell.measure, cell.rows), strict=True)
+    judged, little = zip(*judged_shares(cell.aligned, cell.measure, cell.queries.rows), strict=True)
     columns = cell.aligned.names, cell.means, _listed(low), _listed(high), judged, little
     return [System(*row) for row in zip(*columns, strict=True)]
 

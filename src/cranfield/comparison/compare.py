@@ -10,11 +10,12 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import align
 from cranfield.comparison.anova import randomised_tukey, tukey
-from cranfield.comparison.cells import Cell, Comparisons, result_of
+from cranfield.comparison.cells import Cell, Comparisons, Queries, result_of
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import CORRECTIONS
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.judged_share import unjudged_bounds
+from cranfield.comparison.pair_tests import Tested, pairs_tested
 from cranfield.comparison.randomization import step_down
 from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings, SettingsOptions
 from cranfield.data.judging import Judging
@@ -93,15 +94,20 @@ def compare(
     given = None if slices is None else label_rows(slices)
     slicing, notes = slices_of(given, aligned.query_ids)
     every = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
+    all_cells = [
+        [Cell(aligned, settings, left, right, measure, queries) for measure in aligned.measures]
+        for queries in (Queries.of(aligned, one) for one in (every, *slicing))
+    ]
     results = []
-    for one in (every, *slicing):
-        cells = [Cell(aligned, settings, left, right, m, *one) for m in aligned.measures]
-        families = [cells] if settings.family == "all" else [[cell] for cell in cells]
-        corrected = [found for family in families for found in _corrected(family)]
-        for cell, (p, comparisons), bounds in zip(cells, corrected, unjudged, strict=True):
-            results.append(result_of(cell, p, comparisons, bounds))
-        if one is every:
-            notes += _of_families(cells, [pair for pair, _ in corrected])
+    tests = pairs_tested([[cell.sample for cell in cells] for cells in all_cells], settings)
+    for cells, tested in zip(all_cells, tests, strict=True):
+        corrected = _corrected(cells, tested)
+        for cell, test, (p, comparisons), bounds in zip(
+            cells, tested, corrected, unjudged, strict=True
+        ):
+            results.append(result_of(cell, test, p, comparisons, bounds))
+        if cells is all_cells[0]:
+            notes += _of_families(cells, tested, [pair for pair, _ in corrected])
     found = Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
     warn_of(found.notes)
     return found
@@ -117,7 +123,9 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
     return others, np.full(len(others), base)
 
 
-def _of_families(cells: Sequence[Cell], corrected: Sequence[Floats]) -> Iterator[Note]:
+def _of_families(
+    cells: Sequence[Cell], tested: Sequence[Tested], corrected: Sequence[Floats]
+) -> Iterator[Note]:
     """Say of several measures that each is corrected by itself, and what all together would do."""
     settings = cells[0].settings
     n = sum(map(len, corrected))
@@ -129,16 +137,29 @@ def _of_families(cells: Sequence[Cell], corrected: Sequence[Floats]) -> Iterator
     )
     marked = np.concatenate(corrected) <= settings.alpha
     if settings.correction in CORRECTIONS and marked.any():
-        together = np.concatenate([pair for pair, _ in _corrected(cells)]) <= settings.alpha
+        together = np.concatenate([pair for pair, _ in _of_family(cells, tested)]) <= settings.alpha
         left = int(np.count_nonzero(marked & together))
         text += f", and leaves {left:,} of the {int(np.count_nonzero(marked)):,} that are marked"
     yield Note("family", "info", f"{text}.", count=n)
 
 
-def _corrected(family: Sequence[Cell]) -> list[tuple[Floats, Comparisons]]:
+def _corrected(cells: Sequence[Cell], tested: Sequence[Tested]) -> list[tuple[Floats, Comparisons]]:
+    """Return the corrected p-values of each cell, (n_pairs,) each, and its family."""
+    if cells[0].settings.family == "all":
+        return _of_family(cells, tested)
+    return [
+        found
+        for cell, test in zip(cells, tested, strict=True)
+        for found in _of_family([cell], [test])
+    ]
+
+
+def _of_family(
+    family: Sequence[Cell], tested: Sequence[Tested]
+) -> list[tuple[Floats, Comparisons]]:
     """Return the corrected p-values of each cell of a family: (n_pairs,) each; and the family."""
     settings, paired = family[0].settings, family[0].paired
-    p = np.concatenate([cell.tested.p for cell in family])
+    p = np.concatenate([test.p for test in tested])
     n = len(p)
     if settings.correction in ("tukey", "rtukey"):  # which know no baseline
         n = math.comb(paired.values.shape[1], 2)

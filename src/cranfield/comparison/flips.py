@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.lazy import cached_property
 
 ALL_UP_TO = 20  # queries: so many have all their flips tried
+MANY = 7_000  # queries: of more, sums of signs are bounded, drawn until p is known, and shared
 FLIPS = 100_000
 SEED = 42
 MOST_FLIPS = 10_000_000  # intervals hold some numbers for each
@@ -80,17 +81,26 @@ class Paired:
         return found
 
     @cached_property
+    def alone(self) -> Bools:
+        """Whether each pair's differences are added up as they are: (n_pairs,).
+
+        They are where they are much less than the scores: the difference of two large sums would
+        be but rounding. So are all where there are no more pairs than systems.
+        """
+        size = np.abs(self.values).sum(axis=0)
+        found: Bools = self.slack < 1e-14 * (size[self.left] + size[self.right])
+        return found if len(found) > self.values.shape[1] else np.ones(len(found), np.bool_)
+
+    @cached_property
     def _basis(self) -> tuple[Floats, Ints, Ints]:
+        return self.basis(self.alone)
+
+    def basis(self, alone: Bools) -> tuple[Floats, Ints, Ints]:
         """Return columns (n_queries, n_columns), and of which two each pair is the difference.
 
-        A pair that differs by much less than its systems score has a column of its own: the
-        difference of two large sums would be but rounding. It has -1 for the second one.
+        A pair that is `alone` (n_pairs,) has a column of its own, and -1 for the second one.
         """
         m = len(self.left)
-        size = np.abs(self.values).sum(axis=0)
-        alone = self.slack < 1e-14 * (size[self.left] + size[self.right])
-        if m <= self.values.shape[1]:
-            alone = np.ones(m, np.bool_)
         own = self.differences[:, alone]
         kept = np.unique(np.concatenate((self.left[~alone], self.right[~alone])))
         columns = np.concatenate((self.values[:, kept], own), axis=1)
@@ -192,7 +202,7 @@ class Flips:
 
     @property
     def _n_words(self) -> int:
-        return max(1, -(-self.n_queries // 64))
+        return _n_words(self.n_queries)
 
     def words(self, begin: int, end: int) -> Words:
         """Return the signs of the flips from number `begin` to before `end`: (n_words, n_flips).
@@ -200,19 +210,14 @@ class Flips:
         Each query has a bit, 1 for plus: eight to a byte, the first one the highest, and eight
         bytes to a word of 64 bits, in the order of memory. What is left of the last word is 0.
         """
-        n, each = self.n_queries, self._n_words
+        n = self.n_queries
         if self.exact:
             drawn = np.arange(begin, end, dtype=np.uint64)
             if n:
                 drawn |= np.uint64(1 << (n - 1))
                 drawn <<= np.uint64(64 - n)
             return drawn.astype(">u8").view(np.uint64)[None]
-        source = np.random.PCG64(self.seed).advance(begin * each)
-        drawn = source.random_raw((end - begin) * each).astype("<u8", copy=False)
-        words = np.ascontiguousarray(drawn.reshape(end - begin, each).T).view(np.uint64)
-        octets = words[-1:].view(np.uint8).reshape(-1, 8)
-        octets &= np.packbits(np.arange(64 * (each - 1), 64 * each) < n)
-        return words
+        return random_words(n, begin, end, self.seed)
 
     def share(self, counts: Ints) -> Floats:
         """Return counts of flips looked at as p-values.
@@ -231,6 +236,24 @@ class Flips:
         while self.share(np.array(least)) <= alpha:
             least += 1
         return least
+
+
+def _n_words(n_queries: int) -> int:
+    return max(1, -(-n_queries // 64))
+
+
+def random_words(n_queries: int, begin: int, end: int, seed: int, stream: int = 0) -> Words:
+    """Return signs drawn by chance, as `Flips.words` does: (n_words, n_flips).
+
+    They depend on these five numbers alone; streams of one seed share no signs.
+    """
+    each = _n_words(n_queries)
+    source = np.random.PCG64(seed).jumped(stream).advance(begin * each)
+    drawn = source.random_raw((end - begin) * each).astype("<u8", copy=False)
+    words = np.ascontiguousarray(drawn.reshape(end - begin, each).T).view(np.uint64)
+    octets = words[-1:].view(np.uint8).reshape(-1, 8)
+    octets &= np.packbits(np.arange(64 * (each - 1), 64 * each) < n_queries)
+    return words
 
 
 def n_kept(words: Words) -> Ints:

@@ -23,7 +23,7 @@ import numpy as np
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
 from cranfield.comparison.betting import BETS
 from cranfield.comparison.effects import FEW, doubt_of, skewness
-from cranfield.comparison.flips import Paired
+from cranfield.comparison.flips import MANY, Paired
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
 from cranfield.comparison.noninferiority import (
     Held,
@@ -41,7 +41,7 @@ from cranfield.comparison.settings import (
     GateSettingsOptions,
 )
 from cranfield.comparison.significance import TIE, Moments
-from cranfield.comparison.thresholds import WORST, by_measure, thresholds_of
+from cranfield.comparison.thresholds import WORST, Threshold, by_measure, thresholds_of
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
@@ -160,7 +160,8 @@ def gate(
         ]
         notes += _notes(verdicts, baseline, contrasts, settings)
     thresholds, said = thresholds_of(aligned, least, others, settings)
-    notes += [*(one for one in said if one not in notes), *aligned.notes]
+    notes += [one for one in said if one not in notes]
+    notes += [*_by_student(verdicts, thresholds), *aligned.notes]
     warn_of(notes)
     ranges = {one.measure: list(one.range) for one in contrasts if one.range is not None}
     recipe = {"margin": margin, "at_least": least, **_recipe(aligned, settings, ranges)}
@@ -264,6 +265,7 @@ def _verdict(
         queries_needed=needed,
         turned=not contrast.rising,
         scale="ratio" if is_geometric(contrast.known) else "difference",
+        method=tested.method[i],
         changes=_changes(contrast, i, query_ids, kept),
     )
 
@@ -308,6 +310,17 @@ def _notes(
             said += f"of {stated.stated} lets every system pass{stated.meant or '.'}"
             yield Note("wide-margin", "warning", said)
         yield from on_its_mean(contrast.known)
+
+
+def _by_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) -> Iterator[Note]:
+    """Yield a note if limits of the randomization test are Student's."""
+    if "t" in {*(one.method for one in verdicts), *(one.method for one in thresholds)}:
+        text = (
+            f"More than {MANY:,} queries: limits and p-values by Student's t, whose limits are "
+            "those of all flips, but for less than 0.0001 and a hundredth of the distance of the "
+            "two."
+        )
+        yield Note("t-interval", "info", text)
 
 
 def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Iterator[Note]:

@@ -1,6 +1,7 @@
 """Non-inferiority: what tests show of mean differences held against a margin."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -8,14 +9,18 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.comparison.betting import Reach, bounded, wealth
+from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.effects import FEW
-from cranfield.comparison.flips import Paired
+from cranfield.comparison.flips import MANY, Flips, Paired
 from cranfield.comparison.power import queries_for
 from cranfield.comparison.randomization import one_sided
 from cranfield.comparison.settings import Design, GateSettings
 from cranfield.comparison.significance import TIE, Moments, student
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
+# By what the randomization test's limits and p-values are known: by all flips that there are, by
+# all that were drawn, or by Student's t, which agrees.
+GateMethod = Literal["exact", "drawn", "t"]
 _POWER = 0.8
 
 
@@ -40,27 +45,62 @@ class Held(NamedTuple):
     below: Bools
     p_above: Floats  # of a mean that is not above them, NaN where there is no test
     p_below: Floats
+    method: Sequence[GateMethod | None]  # (n_systems,)
 
 
-def hold(question: Question, settings: GateSettings) -> Held:
-    """Hold the mean differences against -margin, 0 and margin, by the test."""
+def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
+    """Hold the mean differences against -margin, 0 and margin, by the test.
+
+    Of more than `many` queries, the sign flips' limits and p-values are those of Student's t where
+    the limits agree.
+    """
     (n, k), gains, alpha = question.gains.shape, question.gains, settings.alpha
     bounds = np.repeat([[-question.margin], [0.0], [question.margin]], k, axis=1)
     moments = Moments.of(Paired.of(gains))
     changed = np.count_nonzero(np.abs(gains) > TIE, axis=0)
     drawn = settings.drawn(n)
+    method: GateMethod | None = None
     if question.reach is not None:
-        shown = bounded(gains, bounds, question.reach, alpha, question.weights)
+        shown = _told(bounded(gains, bounds, question.reach, alpha, question.weights), alpha)
     elif n < 2:
         none = np.full((3, k), np.nan)
-        shown = none[0], none[0], none, none
+        shown = _told((none[0], none[0], none, none), alpha)
     elif drawn is None:
-        return Held(moments, changed, *_t(question, moments, bounds, settings))
+        shown = _t(question, moments, bounds, settings)
+    elif n > many:
+        return _of_many(question, moments, changed, bounds, settings, drawn)
     else:
-        shown = one_sided(gains, bounds, drawn, alpha, question.weights)
+        shown = _told(one_sided(gains, bounds, drawn, alpha, question.weights), alpha)
+        method = "exact" if drawn.exact else "drawn"
+    return Held(moments, changed, *shown, [method] * k)
+
+
+def _told(
+    shown: tuple[Floats, Floats, Floats, Floats], alpha: float
+) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
+    """Return limits, on which side of the bounds the mean is shown to be, and the p-values."""
     lower, upper, p_above, p_below = shown
-    above, below = p_above <= alpha, p_below <= alpha
-    return Held(moments, changed, lower, upper, above, below, p_above, p_below)
+    return lower, upper, p_above <= alpha, p_below <= alpha, p_above, p_below
+
+
+def _of_many(
+    question: Question,
+    moments: Moments,
+    changed: Ints,
+    bounds: Floats,
+    settings: GateSettings,
+    drawn: Flips,
+) -> Held:
+    """Hold differences of many queries: by Student's t where that has the sign flips' limits."""
+    gains, alpha, weights = question.gains, settings.alpha, question.weights
+    shown = _t(question, moments, bounds, settings)
+    near = limits_agree(gains, shown[0], shown[1], alpha, weights)
+    far = np.flatnonzero(~near)
+    if len(far):
+        flipped = one_sided(gains[:, far], bounds[:, far], drawn, alpha, weights)
+        for column, by_flips in zip(shown, _told(flipped, alpha), strict=True):
+            column[..., far] = by_flips
+    return Held(moments, changed, *shown, ["t" if one else "drawn" for one in near.tolist()])
 
 
 def outcome_of(tested: Held, i: int, settings: GateSettings) -> Outcome:

@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from cranfield.comparison.effects import FEW, Doubt, doubt_of
-from cranfield.comparison.flips import Flips
+from cranfield.comparison.flips import MANY, Flips
 from cranfield.comparison.result import Pair
+from cranfield.comparison.sequential import CLEAR, STOP
 from cranfield.comparison.settings import Settings
 from cranfield.measures import Measure
 from cranfield.notes import Note
@@ -51,8 +52,10 @@ def remarks_on(
         return
 
     if pairs:
-        yield from _of_so_few(flips, settings, comparisons)
+        all_clear = all(one.method == "bound" for one in pairs)  # without any flip
+        yield from () if all_clear else _of_so_few(flips, settings, comparisons)
         yield from _doubts(pairs, settings)
+        yield from _of_so_many(pairs, settings)
     if settings.test in _OTHER_QUESTIONS:
         yield Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test])
     of_many = "bayes" if settings.test == "bayes" else settings.correction
@@ -125,6 +128,24 @@ def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> Iterator[N
             f"{hopeless}. Draw more."
         )
         yield Note("few-flips", "warning", text)
+
+
+def _of_so_many(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
+    """Yield how so many queries are tested."""
+    methods = {one.method for one in pairs}
+    if methods & {"sequential", "bound"}:
+        text = (
+            f"More than {MANY:,} queries: flips are drawn until {STOP:,} of them have as large a "
+            f"difference, {settings.flips:,} at most; none where a bound shows p to be below "
+            f"{CLEAR:.6f}."
+        )
+        yield Note("sequential", "info", text)
+    if settings.test == "randomization" and any(one.interval == "t" for one in pairs):
+        text = (
+            "Intervals by Student's t are those of all flips, but for less than 0.0001 and a "
+            "hundredth of their width."
+        )
+        yield Note("t-interval", "info", text)
 
 
 def _doubts(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:

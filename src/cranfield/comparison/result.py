@@ -8,6 +8,9 @@ from cranfield.lazy import cached_property
 from cranfield.notes import Note
 
 Outcome = Literal["better", "worse"]
+# By what p is known: by all flips that there are, by all that were to be drawn, by some of these,
+# or by none: it is a bound of p, which is less.
+Method = Literal["exact", "drawn", "sequential", "bound"]
 Scale = Literal["difference", "ratio"]
 
 
@@ -40,6 +43,10 @@ class Pair:
     """One system compared with another, over the same queries. What does not exist is None.
 
     `difference` is the mean of `system` minus that of `other`, [low, high] its 1 - alpha interval.
+
+    `method` is how p was found: "exact", by all flips that there are; "drawn", by as many as were
+    asked for; "sequential", by fewer, since 1,000 of these had a mean difference as large; "bound",
+    by none: p is then an upper bound of it, below 0.000001.
 
     `changes` are the queries on which the two differ, in the order of their ids, where these are
     fewer than 10; else empty (`Comparison.changes` has any number). CSV is without it.
@@ -75,8 +82,9 @@ class Pair:
     p: float | None  # two-sided, of this pair alone
     p_adjusted: float | None  # for the whole family
     p_t: float | None  # of the paired t-test, whatever the test
-    p_error: float | None  # the standard error of p that comes of drawing flips; 0 if exact
+    p_error: float | None  # the standard error of p that comes of drawing flips; 0 of none drawn
     exact: bool  # whether all flips were tried
+    method: Method | None  # by which flips p is known; None of a test without
     verdict: Outcome | None  # if p_adjusted is at most alpha
     sd: float | None  # of the queries' differences
     skewness: float | None

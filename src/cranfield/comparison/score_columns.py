@@ -1,7 +1,7 @@
 """Columns of scores that were made already: of Scores, of dicts, and of what any tool saved."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import compress
@@ -79,18 +79,18 @@ def without_number(notes: Iterable[Note]) -> list[Note]:
 
 def _saved(names: Sequence[str | None], files: Sequence[Any], alignment: Alignment) -> Given:
     """Return the columns of saved scores; a system is named by its file if that names none."""
-    read = []
     known = cache(is_measure)  # the same queries are tried in every file
-    for name, file in zip(names, files, strict=True):
-        is_path = isinstance(file, str | os.PathLike)
-        source = name or (file_name_of(file) if is_path else "scores")
-        read.append((source, name is not None, score_rows(file, known, alignment.layout)))
-    columns, notes = _of_rows(read)
-    origins = [
-        Origin.of(str(file), rows)
-        for file, (*_, rows) in zip(files, read, strict=True)
-        if isinstance(file, str | os.PathLike)
-    ]
+    origins: list[Origin] = []
+
+    def read() -> Iterator[tuple[str, bool, ScoreRows]]:
+        for name, file in zip(names, files, strict=True):
+            rows = score_rows(file, known, alignment.layout)
+            is_path = isinstance(file, str | os.PathLike)
+            if is_path:
+                origins.append(Origin.of(str(file), rows))
+            yield name or (file_name_of(file) if is_path else "scores"), name is not None, rows
+
+    columns, notes = _of_rows(read())
     notes += alike(origins, alignment)
     return columns, notes, {"scores": [str(one) for one in files if not is_table(one)]}
 
@@ -102,16 +102,18 @@ def _of_dicts(data: Mapping[Any, Any]) -> Given:
         twice = next(name for name in names if names.count(name) > 1)
         raise DuplicateError(f"the system {twice!r} occurs twice")
     _refuse_one_system(data)
-    read = []
     known = cache(is_measure)
-    for name, scores in zip(names, data.values(), strict=True):
-        if not isinstance(scores, Mapping) or not scores:
-            raise InputError(
-                f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
-                f"{{query_id: value}}}}, got {scores!r:.60}"
-            )
-        read.append((name, True, system_rows(scores, name, known)))
-    return *_of_rows(read), {"scores": "dict"}
+
+    def read() -> Iterator[tuple[str, bool, ScoreRows]]:
+        for name, scores in zip(names, data.values(), strict=True):
+            if not isinstance(scores, Mapping) or not scores:
+                raise InputError(
+                    f"{name!r}: expected the scores of a system, {{query_id: value}} or {{measure: "
+                    f"{{query_id: value}}}}, got {scores!r:.60}"
+                )
+            yield name, True, system_rows(scores, name, known)
+
+    return *_of_rows(read()), {"scores": "dict"}
 
 
 def _refuse_one_system(data: Mapping[Any, Any]) -> None:
@@ -138,11 +140,11 @@ def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list
     """Return columns by the canonical names of measures, and what was left out of them.
 
     `read` has (name, whether it was chosen, scores): a chosen name goes before one that the scores
-    have, unless they are of several systems.
+    have, unless they are of several systems. It may read one after the other: none is kept.
     """
     columns: Columns = {}
     notes: list[Note] = []
-    numbered = numbering()
+    numbered, last = numbering(), list[str]()
     for name, chosen, rows in read:
         several = len({system for system, _ in rows.scores}) > 1
         names: dict[str | None, str] = {}
@@ -158,7 +160,9 @@ def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list
                     f"{canonical}"
                 )
             written[key] = measure
-            columns[key] = list(values), np.fromiter(values.values(), np.float64, len(values))
+            if (ids := list(values)) != last:  # measures and systems mostly have the same queries
+                last = ids
+            columns[key] = last, np.fromiter(values.values(), np.float64, len(values))
         notes += [replace(note, source=name) for note in rows.notes()]
     return columns, notes
 

@@ -103,18 +103,18 @@ def wilcoxon(paired: Paired, flips: Flips, tie: float = TIE) -> Floats:
     signs of the ranks are flipped: all of them up to 20 queries, so that p is exact with ties, too.
     It tests whether the differences are symmetric about 0, not their mean.
     """
-    return sign_flip(Paired.of(_signed_ranks(paired, tie)), flips)
+    return sign_flip(Paired.of(signed_ranks(paired, tie)), flips)
 
 
 def rank_biserial(paired: Paired, tie: float = TIE) -> Floats:
     """Return the share of the ranks of absolute differences that wins have, less that of losses."""
-    ranks = _signed_ranks(paired, tie)
+    ranks = signed_ranks(paired, tie)
     every = np.abs(ranks).sum(axis=0)
     found: Floats = ranks.sum(axis=0) / np.where(every > 0, every, 1.0)
     return found
 
 
-def _signed_ranks(paired: Paired, tie: float) -> Floats:
+def signed_ranks(paired: Paired, tie: float) -> Floats:
     """Return the ranks of the absolute differences, with their signs: (n_queries, n_pairs).
 
     0 for ties. Differences are rounded, such that rounding alone makes none differ.

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW
 from cranfield.comparison.result import Change, Outcome, Pair, Result, System
+from cranfield.comparison.sequential import CLEAR
 from cranfield.comparison.settings import Settings
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
@@ -171,13 +172,13 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     yield column(f"{percent(1 - settings.alpha)} interval", _ends)
     yield column(
         "p",
-        lambda pair: probability(pair.p),
+        lambda pair: _p(pair, pair.p),
         "p: how often chance alone gives a difference as large, to either side.",
         not bayes,
     )
     yield column(
         p_corrected,
-        lambda pair: probability(pair.p_adjusted),
+        lambda pair: _p(pair, pair.p_adjusted),
         f"{p_corrected}: corrected for all comparisons.",
         not bayes and p_corrected != "p",
         True,  # on the line of p
@@ -214,6 +215,13 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
         f"unjudged: where diff may lie, whatever the unjudged documents are.{_ideal_moves(first)}",
         settings.bounds,
     )
+
+
+def _p(pair: Pair, p: float | None) -> str:
+    """Return a p-value; of one that is known by a bound, the bound of those that are."""
+    if pair.method == "bound" and p is not None and p < CLEAR:
+        return f"<{CLEAR:.0e}".replace("e-0", "e-")
+    return probability(p)
 
 
 def _judged(line: _Line) -> str:
@@ -255,7 +263,9 @@ def _method(results: Sequence[Result], settings: Settings) -> list[str]:
     said = [_TESTS[settings.test]]
     if settings.test in ("randomization", "wilcoxon"):
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
-        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
+        methods = {pair.method for result in results for pair in result.pairs}
+        most = "up to " if "sequential" in methods else ""
+        drawn = f"{most}{settings.flips:,} flips, seed {settings.seed}"
         drawn += "; exact up to 20 queries" if any(exact) else ""
         said[0] += ", exact: all flips" if all(exact) else f", {drawn}"
     elif settings.test == "bootstrap":

@@ -20,7 +20,7 @@ from cranfield.comparison.betting import Reach
 from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.margins import over_all, scores_range
-from cranfield.comparison.noninferiority import Held, Outcome, Question, hold
+from cranfield.comparison.noninferiority import GateMethod, Held, Outcome, Question, hold
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.scale import ends_of, is_geometric, logs
 from cranfield.comparison.settings import GateSettings
@@ -67,6 +67,7 @@ class Threshold:
     lower: float | None
     upper: float | None
     p: float | None
+    method: GateMethod | None  # as of a Verdict
     lowest: tuple[Low, ...] = ()
 
     def __str__(self) -> str:
@@ -200,7 +201,9 @@ def _threshold(
     order = scores.argsort(kind="stable")
     lowest = tuple(Low(query_ids[q], float(scores[q])) for q in order[scores[order] < least][:kept])
     return Threshold(
-        *(system, asked.measure, outcome, len(scores), mean, least, lower, upper, p), lowest
+        *(system, asked.measure, outcome, len(scores), mean, least, lower, upper, p),
+        None if held is None else held.method[i],
+        lowest,
     )
 
 

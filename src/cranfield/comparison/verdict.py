@@ -9,7 +9,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import floored_log
 from cranfield.comparison.effects import FEW
-from cranfield.comparison.noninferiority import Outcome, least_p
+from cranfield.comparison.noninferiority import GateMethod, Outcome, least_p
 from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.thresholds import Threshold, lowest_table, table_of
@@ -50,7 +50,9 @@ class Verdict:
     `lower` and `upper` are one-sided limits of the mean difference, each at level 1 - alpha, None
     where there is none. `p` tests a true difference beyond the margin: at most -margin, or, of
     equivalence, also at least margin; `p_worse` of one of at least 0. Both are None where there is
-    no test. The limits and the p-values never contradict each other.
+    no test. The limits and the p-values never contradict each other. `method` is how the
+    randomization test found them: "exact", by all flips that there are; "drawn", by as many as were
+    asked for; "t", by Student's t, where more than 7,000 queries have the same limits by it.
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run"]
@@ -79,6 +81,7 @@ class Verdict:
     queries_needed: int | None  # UNDECIDED: to decide, of a system as good as the baseline
     turned: bool
     scale: Scale
+    method: GateMethod | None  # by which flips it was tested; None of a test without
     changes: tuple[Change, ...]
 
     def __str__(self) -> str:
@@ -387,6 +390,8 @@ def _how(found: Gate) -> tuple[str, str]:
     if settings.test == "randomization":
         drawn = f"{settings.flips:,} flips, seed {settings.seed}"
         how = f"randomization test, {'all flips' if found.recipe['exact'] else drawn}"
+        if {one.method for one in found._every} == {"t"}:
+            how = "randomization test, by Student's t"
     return f"one-sided {percent(1 - settings.alpha)} limits", how
 
 

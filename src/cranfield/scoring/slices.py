@@ -29,12 +29,14 @@ def slices_of(given: LabelRows | None, query_ids: Sequence[str]) -> tuple[list[S
     found: list[Slice] = []
     said = [*given.notes]
     for label, of_query in given.labels.items():
-        every = [of_query.get(query) for query in query_ids]
-        for name in dict.fromkeys(of_query.values()):
-            rows = np.array([one == name for one in every])
+        number = {name: i for i, name in enumerate(dict.fromkeys(of_query.values()))}
+        labels = map(of_query.get, query_ids)
+        every = np.fromiter((number.get(one, -1) for one in labels), np.int64, len(query_ids))
+        for name, i in number.items():
+            rows = every == i
             if rows.any():
                 found.append(Slice(label, name, rows))
-        without = every.count(None)
+        without = int(np.count_nonzero(every < 0))
         if without == len(every):
             raise InputError(
                 f"{label}: none of the {len(every):,} queries here has a label",

@@ -96,10 +96,11 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
     labels: dict[str, dict[str, str]] = {}
     notes: list[Note] = []
     for name, of in found.items():
-        numbers = {query: _finite(label) for query, label in of.items()}
-        n_labels = len(set(of.values()))
-        if n_labels > FEW and None not in numbers.values():
-            labels[name] = _ranges({query: n for query, n in numbers.items() if n is not None})
+        distinct = set(of.values())
+        numbers = {label: n for label in distinct if (n := _finite(label)) is not None}
+        n_labels = len(distinct)
+        if n_labels > FEW and len(numbers) == n_labels:
+            labels[name] = _ranges({query: numbers[label] for query, label in of.items()})
             text = (
                 f"{name}: {n_labels:,} different numbers, put into ranges at the quartiles of "
                 f"{len(of):,} queries."
@@ -112,7 +113,8 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
             if n_labels == len(of) > 1:
                 text = f"{name}: each label has one query only."
                 notes.append(Note("one-query-each", "info", text))
-            labels[name] = {query: _shown(label) for query, label in of.items()}
+            shown = {label: _shown(label) for label in distinct}
+            labels[name] = {query: shown[label] for query, label in of.items()}
     if not labels and notes:
         raise origin.error(
             None,

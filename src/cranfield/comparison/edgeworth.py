@@ -1,0 +1,90 @@
+"""Edgeworth: p-values of sign flips by their moments, and whether Student's limits are as good.
+
+With many queries, the sum of values with signs drawn by chance is nearly normal. How nearly, its
+fourth and sixth cumulants say, which are known without any flip (Edgeworth's expansion: Hall, The
+Bootstrap and Edgeworth Expansion, 1992, chapter 2), and how coarse its steps are: values that are
+all multiples of a span have sums that are multiples of twice the span (Esseen, Acta Mathematica 77,
+1945).
+"""
+
+import math
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats
+
+NEAR = 1e-4  # times the largest difference of a query, which counts as 1 at most
+_NEAR_BY_WIDTH = 0.01  # times the distance of the two limits
+_STRAY = 40  # queries: if more are off a grid, sums are not on one
+
+
+def upper_tail(values: Floats) -> tuple[Floats, Floats]:
+    """Return how likely sums with random signs are at least as large as the sums: (n_pairs,).
+
+    `values` is (n_queries, n_pairs), not all 0. Also returns by how much it may be off: the terms
+    of the second order, whose signs are not relied on.
+
+    >>> import numpy as np
+    >>> p, off = upper_tail(np.linspace(-0.99, 1, 8_000)[:, None])
+    >>> round(float(p[0]), 4), bool(off[0] < 1e-6)
+    (0.2182, True)
+    """
+    from scipy.special import ndtr
+
+    squares = values * values
+    second = squares.sum(axis=0)
+    fourth, sixth = (squares**2).sum(axis=0), (squares**3).sum(axis=0)
+    z = values.sum(axis=0) / np.sqrt(second)
+    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    of_4, of_6 = -2 * fourth / second**2, 16 * sixth / second**3  # cumulants
+    first_order = of_4 / 24 * (z**3 - 3 * z)
+    second_order = np.abs(of_6 / 720 * (z**5 - 10 * z**3 + 15 * z))
+    second_order += np.abs(of_4**2 / 1152 * (z**7 - 21 * z**5 + 105 * z**3 - 105 * z))
+    return ndtr(-z) + density * first_order, 2 * density * second_order
+
+
+def limits_agree(
+    differences: Floats, low: Floats, high: Floats, level: float, weights: Floats | None = None
+) -> Bools:
+    """Tell whether limits are those that the sign flips have, as nearly as matters: (n_pairs,).
+
+    `differences` is (n_queries, n_pairs); `low` and `high` are limits of their means, of which a
+    test by all sign flips rejects any that is farther away at `level`, on one side. With `weights`
+    (n_queries,), a limit is held against each query in proportion to its weight.
+
+    Near is: within 0.0001 of the largest difference of a query, or of 1 if that is larger, and
+    within a hundredth of the distance of the limits (the ends that 100,000 flips find vary by a
+    five-hundredth of it). A limit is near if the flips reject what lies so much farther
+    outside, and do not reject what lies so much farther inside.
+    """
+    near = _tolerance(differences, high - low)
+    found = near > 0
+    some = np.flatnonzero(found)
+    if not len(some):
+        return found
+    by = np.ones(len(differences)) if weights is None else weights
+    for sign, limits in ((1, low), (-1, high)):
+        for inwards in (False, True):
+            step = near[some] if inwards else -near[some]
+            bounds = limits[some] + sign * step
+            p, off = upper_tail(sign * (differences[:, some] - by[:, None] * bounds))
+            found[some] &= p - off > level if inwards else p + off <= level
+    return found
+
+
+def _tolerance(differences: Floats, width: Floats) -> Floats:
+    """Return how far limits may be from each other, less what the steps of the sums take of it.
+
+    Not above 0 where nothing is near enough, as where only a few queries differ.
+    """
+    n = len(differences)
+    found = np.zeros(len(width))
+    for i, column in enumerate(differences.T):
+        size = np.abs(column)
+        size = size[size > 0]
+        if len(size) > _STRAY and math.isfinite(width[i]):
+            # All but a few lie on a grid, if there is one: none of these is below its span.
+            span = float(np.partition(size, _STRAY)[_STRAY])
+            most = min(1.0, float(size.max()))
+            found[i] = min(NEAR * most, _NEAR_BY_WIDTH * float(width[i])) - span / n
+    return found

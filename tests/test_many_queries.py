@@ -1,0 +1,409 @@
+"""Tests of many queries: against all flips, slow loops, and exact distributions."""
+
+import json
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from cranfield import compare, gate
+from cranfield.arrays.ranked import Bools, Floats
+from cranfield.comparison.edgeworth import NEAR, limits_agree, upper_tail
+from cranfield.comparison.flips import MANY, Flips, Paired, random_words
+from cranfield.comparison.noninferiority import Question, hold
+from cranfield.comparison.pair_tests import Sample, pairs_tested
+from cranfield.comparison.randomization import inverted, one_sided, step_down
+from cranfield.comparison.sequential import CLEAR, STOP, Drawn, bound_of, sequential
+from cranfield.comparison.settings import GateSettings, Settings
+from cranfield.comparison.significance import Moments, t_interval, wilcoxon
+
+ALPHA = 0.05
+
+
+def exact_p(d: Floats) -> float:
+    """Return the two-sided p-value of differences (n,) by all flips."""
+    signs = np.array(list(product([1.0, -1.0], repeat=len(d))))
+    return float((np.abs(signs @ d) >= abs(d.sum()) - 1e-9 * np.abs(d).sum()).mean())
+
+
+def exact_tail(values: Floats) -> float:
+    """Return how likely a sum of values (n,) with random signs is at least their sum.
+
+    By the characteristic function, the product of cosines (Gil-Pelaez, Biometrika 1951). The
+    integral is a sum over a grid that is fine enough for sums up to ten standard deviations; it
+    ends where the product is below exp(-32), which takes values that are on no grid.
+    """
+    total, sd = float(values.sum()), float(np.sqrt((values**2).sum()))
+    step = np.pi / (abs(total) + 10 * sd)
+    at = (np.arange(int(8 / sd / step)) + 0.5) * step
+    of = np.array([float(np.prod(np.cos(one * values))) for one in at])
+    return float(0.5 - (np.sin(at * total) / at * of).sum() * step / np.pi)
+
+
+def one_slice(paired: Paired, **options: Any) -> Drawn:
+    every = np.ones(paired.n_queries, np.bool_)
+    wanted = np.ones(len(paired.left), np.bool_)
+    [[found]] = sequential([every], [[paired]], [[wanted]], **options)
+    return found
+
+
+# ---- bounds -------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(
+        st.integers(-4, 4) | st.floats(-1, 1).map(lambda x: round(x, 6)), min_size=1, max_size=10
+    )
+)
+def test_a_bound_is_no_less_than_p(drawn: list[float]) -> None:
+    d = np.array(drawn, np.float64)
+    assert 1 >= bound_of(Paired.of(d[:, None]))[0] >= exact_p(d)
+
+
+def test_a_bound_by_hand() -> None:
+    # T = 3 x 1 + 2 = 5, and the sum of squares is 3 x 1 + 4 = 7.
+    found = bound_of(Paired.of(np.array([[1.0], [1], [1], [2]])))
+    assert found.tolist() == [2 * np.exp(-(5**2) / (2 * 7))]
+
+
+# ---- flips until p is known ---------------------------------------------------------------------
+
+
+def signs_of(n: int, flips: int, seed: int, stream: int) -> Floats:
+    """Return the signs of n queries under flips: (flips, n)."""
+    words = random_words(n, 0, flips, seed, stream)
+    octets = np.ascontiguousarray(words.T).view(np.uint8)
+    return np.unpackbits(octets, axis=1)[:, :n] * 2.0 - 1
+
+
+@pytest.mark.parametrize("stop", [1, 7, 300, 5_001])
+@pytest.mark.parametrize("n", [3, 64, 300])
+def test_sequential_p_is_that_of_a_loop(n: int, stop: int) -> None:
+    d = np.random.default_rng(n).integers(-4, 5, (n, 4)) / 8
+    found = one_slice(Paired.of(d), drawn=5_000, seed=7, stop=stop)
+    signs = signs_of(n, 5_000, 7, 0)
+    for pair, column in enumerate(d.T):
+        large, p = 0, None
+        for flip, one in enumerate(np.abs(signs @ column), 1):
+            large += bool(one >= abs(column.sum()))  # eighths have no rounding
+            if large == stop:
+                p = stop / flip
+                break
+        assert found.p[pair] == ((large + 1) / 5_001 if p is None else p)
+        assert found.stopped[pair] == (p is not None)
+        assert found.flips[pair] == (5_000 if p is None else flip)
+
+
+@pytest.mark.parametrize("all_pairs", [False, True])
+def test_slices_and_measures_share_their_flips(all_pairs: bool) -> None:
+    n = 120
+    chance = np.random.default_rng(5)
+    measures = [chance.integers(0, 9, (n, 4)) / 8 for _ in range(2)]
+    left, right = np.triu_indices(4, 1) if all_pairs else (np.array([1, 2]), np.array([0, 0]))
+    every, half = np.ones(n, np.bool_), np.arange(n) % 2 == 0
+    third = chance.random(n) < 0.3
+    slices = [every, half, third]
+    paired = [[Paired(values[rows], left, right) for values in measures] for rows in slices]
+    wanted = [[np.ones(len(left), np.bool_)] * 2] * 3
+    found = sequential(slices, paired, wanted, drawn=3_000, seed=3, stop=10_000)
+    # Groups are in the order of the slices that they are in: 0 for not, 1 for in.
+    signs = np.empty((3_000, n))
+    kinds = [(False, False), (False, True), (True, False), (True, True)]
+    for stream, (in_half, in_third) in enumerate(kinds):
+        rows = np.flatnonzero((half == in_half) & (third == in_third))
+        signs[:, rows] = signs_of(len(rows), 3_000, 3, stream)
+    for rows, of_slice in zip(slices, found, strict=True):
+        for values, one in zip(measures, of_slice, strict=True):
+            d = (values[:, left] - values[:, right])[rows]
+            large = np.abs(signs[:, rows] @ d) >= np.abs(d.sum(axis=0))
+            assert one.p.tolist() == ((large.sum(axis=0) + 1) / 3_001).tolist()
+            assert not one.stopped.any()
+
+
+def test_what_is_not_wanted_is_not_tested() -> None:
+    d = np.random.default_rng(1).normal(size=(40, 3))
+    every, wanted = np.ones(40, np.bool_), np.array([True, False, True])
+    [[found]] = sequential([every], [[Paired.of(d)]], [[wanted]], drawn=500)
+    assert np.isnan(found.p).tolist() == [False, True, False]
+    assert found.p[2] == one_slice(Paired.of(d), drawn=500).p[2]
+
+
+def test_sequential_p_is_near_the_exact_one() -> None:
+    d = np.random.default_rng(11).normal(0.2, 1, (12, 30))
+    found = one_slice(Paired.of(d), drawn=20_000, stop=400)
+    exact = np.array([exact_p(column) for column in d.T])
+    error = np.sqrt(exact * (1 - exact) / found.flips)
+    assert found.stopped.any()
+    assert not found.stopped.all()
+    assert (np.abs(found.p - exact) <= 5 * error).all()
+
+
+# ---- intervals ----------------------------------------------------------------------------------
+
+
+def differences(kind: str, n: int) -> Floats:
+    """Return differences of two systems: (n,)."""
+    chance = np.random.default_rng(n)
+    if kind == "normal":
+        return chance.normal(0.002, 0.2, n)
+    if kind == "skewed":  # a few large ones to one side
+        return chance.exponential(0.5, n) ** 2 * (chance.random(n) < 0.2) - 0.09
+    if kind == "zeros":  # most queries do not change
+        return chance.normal(0.01, 0.3, n) * (chance.random(n) < 0.1)
+    if kind == "tenths":  # as of P@10
+        return chance.integers(-3, 4, n) / 10
+    if kind == "ones":  # as of Success
+        return chance.choice([-1.0, 0, 1], n, p=[0.1, 0.8, 0.1])
+    assert kind == "rare"
+    d = np.zeros(n)
+    d[:60] = chance.normal(size=60)
+    return d
+
+
+def exact_ends(d: Floats, low: float, high: float) -> list[float]:
+    """Return the ends of the interval of the mean by all sign flips, which are near these."""
+    width = high - low
+
+    def above(bound: float) -> float:
+        return exact_tail(d - bound) - ALPHA / 2
+
+    def below(bound: float) -> float:
+        return exact_tail(bound - d) - ALPHA / 2
+
+    reach = 0.1 * width
+    return [
+        float(brentq(above, low - reach, low + reach, xtol=1e-5 * width)),
+        float(brentq(below, high - reach, high + reach, xtol=1e-5 * width)),
+    ]
+
+
+def test_the_expansion_of_a_tail() -> None:
+    for kind in ("normal", "skewed", "zeros"):
+        d = differences(kind, 8_000)
+        for far in (0.0, 1.0, 2.0, 4.0):
+            values = d - d.mean() + far * d.std() / len(d) ** 0.5
+            p, off = upper_tail(values[:, None])
+            assert abs(p[0] - exact_tail(values)) <= off[0] + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["normal", "skewed", "zeros"])
+def test_student_is_taken_where_all_flips_agree(kind: str) -> None:
+    d = differences(kind, 8_000)
+    low, high = t_interval(Moments.of(Paired.of(d[:, None])), ALPHA)
+    assert limits_agree(d[:, None], low, high, ALPHA / 2).all()
+    near = min(NEAR * min(1, np.abs(d).max()), 0.01 * (high - low)[0])
+    ends = exact_ends(d, float(low[0]), float(high[0]))
+    np.testing.assert_allclose(ends, [low[0], high[0]], 0, near)
+
+
+@pytest.mark.parametrize("kind", ["tenths", "ones"])
+def test_student_is_taken_of_values_on_a_grid(kind: str) -> None:
+    n = 20_000
+    d = differences(kind, n)[:, None]
+    low, high = t_interval(Moments.of(Paired.of(d)), ALPHA)
+    assert limits_agree(d, low, high, ALPHA / 2).all()
+    flips = 40_000
+    _, *ends = inverted(Paired.of(d), Flips(n, flips), ALPHA)
+    # An end is a quantile of so many flips; 0.0585 is the normal density at 1.96.
+    chance = (0.025 * 0.975 / flips) ** 0.5 / 0.0585 * d.std() / n**0.5
+    np.testing.assert_allclose(ends, [low, high], 0, NEAR * np.abs(d).max() + 4 * chance)
+
+
+def test_student_is_not_taken_where_it_may_differ() -> None:
+    for kind, n in (("rare", 8_000), ("ones", 7_500)):
+        d = differences(kind, n)[:, None]
+        low, high = t_interval(Moments.of(Paired.of(d)), ALPHA)
+        assert not limits_agree(d, low, high, ALPHA / 2).any()
+        # Nor limits that are off.
+        d = differences("normal", n)[:, None]
+        low, high = t_interval(Moments.of(Paired.of(d)), ALPHA)
+        assert limits_agree(d, low, high, ALPHA / 2).all()
+        assert not limits_agree(d, low - 0.02 * (high - low), high, ALPHA / 2).any()
+        assert not limits_agree(d, low, high + 0.02 * (high - low), ALPHA / 2).any()
+        assert not limits_agree(d, low, high - 0.02 * (high - low), ALPHA / 2).any()
+    assert not limits_agree(np.zeros((8_000, 1)), np.zeros(1), np.zeros(1), ALPHA / 2).any()
+
+
+# ---- compare ------------------------------------------------------------------------------------
+
+
+def scores(n: int, *gains: float, measures: int = 1) -> dict[str, dict[str, dict[str, float]]]:
+    """Return {system: {measure: {query: score}}}; each system but the first has a gain."""
+    chance = np.random.default_rng(n)
+    easy = chance.normal(0, 1, n)
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for i, gain in enumerate((0.0, *gains)):
+        found[f"s{i}"] = {}
+        for measure in ("nDCG@10", "AP")[:measures]:
+            values = np.clip(easy + gain + chance.normal(0, 0.5, n), 0, 2) / 2
+            found[f"s{i}"][measure] = {f"q{q:05d}": v for q, v in enumerate(values.tolist())}
+    return found
+
+
+def sample(d: Floats, drawn: int) -> Sample:
+    paired, n = Paired.of(d), len(d)
+    return Sample(np.ones(n, np.bool_), paired, Moments.of(paired), Flips(n, drawn))
+
+
+def test_up_to_7_000_queries_all_flips_are_drawn() -> None:
+    given = scores(MANY, 0.3, 0.0)
+    found = compare(given, flips=2_000)
+    columns = [np.array([*of["nDCG@10"].values()]) for of in given.values()]
+    paired = Paired(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
+    p, low, high = inverted(paired, Flips(MANY, 2_000), ALPHA)
+    for i, pair in enumerate(found["nDCG@10"].pairs):
+        assert (pair.p, pair.low, pair.high) == (p[i], low[i], high[i])
+        assert (pair.method, pair.interval, pair.exact) == ("drawn", "randomization", False)
+    assert {"sequential", "t-interval"}.isdisjoint(note.code for note in found.notes)
+    assert "up to" not in str(found)
+    assert "<1e-6" not in str(found)
+
+
+def test_more_than_7_000_queries() -> None:
+    n = MANY + 1
+    found = compare(scores(n, 0.3, 0.0), seed=5)
+    clear, same = found["nDCG@10"].pairs
+    assert (clear.method, same.method) == ("bound", "sequential")
+    assert (clear.interval, same.interval) == ("t", "t")
+    assert clear.p is not None
+    assert 0 < clear.p < CLEAR
+    assert (clear.p_error, clear.verdict) == (0, "better")
+    assert clear.p_adjusted == 2 * clear.p
+    assert same.p is not None
+    assert same.p_t is not None
+    assert same.p_error == pytest.approx((same.p * (1 - same.p) / (STOP / same.p)) ** 0.5)
+    assert abs(same.p - same.p_t) <= 5 * (same.p_error or 0)
+    assert {"sequential", "t-interval"} <= {note.code for note in found.notes}
+    shown = str(found)
+    assert "up to 100,000 flips" in shown
+    assert shown.count("<1e-6") == 2  # p, and corrected
+    assert json.loads(found.to_json())["results"][0]["pairs"][0]["method"] == "bound"
+    assert [row["method"] for row in found.rows()] == ["bound", "sequential"]
+    assert str(compare(scores(n, 0.3, 0.0), seed=5)) == shown
+
+
+def test_a_slice_of_at_most_7_000_queries_keeps_its_flips() -> None:
+    given = scores(MANY + 500, 0.01, measures=2)
+    ids = [*given["s0"]["AP"]]
+    labels = {query: "few" if i % 3 == 0 else "many" for i, query in enumerate(ids)}
+    found = compare(given, slices=labels, flips=2_000)
+    of_few = [query for query, label in labels.items() if label == "few"]
+    alone = compare(
+        {
+            name: {m: {query: column[query] for query in of_few} for m, column in of.items()}
+            for name, of in given.items()
+        },
+        flips=2_000,
+    )
+    for measure in ("nDCG@10", "AP"):
+        ours, theirs = found.slice(measure, "few").pairs[0], alone[measure].pairs[0]
+        assert ours == theirs
+        assert ours.method == "drawn"
+        assert found[measure].pairs[0].method in ("sequential", "drawn")
+
+
+def test_a_large_slice_is_compared_as_if_it_were_alone_but_for_chance() -> None:
+    n, half = 2 * MANY + 200, MANY + 100
+    given = scores(n, 0.0, measures=2)
+    labels = dict.fromkeys([*given["s0"]["AP"]][:half], "first")
+    found = compare(given, slices=labels)
+    alone = compare(
+        {
+            name: {m: dict([*column.items()][:half]) for m, column in of.items()}
+            for name, of in given.items()
+        }
+    )
+    for measure in ("nDCG@10", "AP"):
+        ours, theirs = found.slice(measure, "first").pairs[0], alone[measure].pairs[0]
+        assert (ours.low, ours.high, ours.difference) == (
+            theirs.low,
+            theirs.high,
+            theirs.difference,
+        )
+        assert None not in (ours.p, theirs.p, ours.p_error, theirs.p_error)
+        apart = (ours.p or 0) - (theirs.p or 0)
+        assert abs(apart) <= 5 * ((ours.p_error or 0) ** 2 + (theirs.p_error or 0) ** 2) ** 0.5
+
+
+def test_maxt_looks_at_all_flips() -> None:
+    n = MANY + 1
+    given = scores(n, 0.3, 0.0)
+    found = compare(given, correction="maxt", flips=1_500)
+    columns = [np.array([*of["nDCG@10"].values()]) for of in given.values()]
+    paired = Paired(np.stack(columns, axis=1), np.array([1, 2]), np.array([0, 0]))
+    expected = step_down(paired, Flips(n, 1_500)).tolist()
+    assert [pair.p_adjusted for pair in found["nDCG@10"].pairs] == expected
+
+
+def test_wilcoxon_of_many_queries() -> None:
+    chance = np.random.default_rng(8)
+    d = np.stack((chance.normal(0, 1, 300), chance.normal(1.5, 1, 300)), axis=1)
+    one = sample(d, 20_000)
+    settings = Settings(test="wilcoxon", flips=20_000)
+    [[found]] = pairs_tested([[one]], settings, many=100)
+    assert found.method == ["sequential", "bound"]
+    of_all = wilcoxon(one.paired, one.flips)
+    assert abs(found.p[0] - of_all[0]) <= 5 * (found.error[0] ** 2 + 0.5**2 / 20_000) ** 0.5
+    assert of_all[1] == 1 / 20_001 > found.p[1]
+    low, high = t_interval(one.moments, ALPHA)
+    assert (found.low.tolist(), found.high.tolist()) == (low.tolist(), high.tolist())
+
+
+def test_where_student_is_not_as_good_all_flips_are_drawn() -> None:
+    chance = np.random.default_rng(9)
+    d = np.stack((chance.normal(0, 1, 400), np.zeros(400)), axis=1)
+    d[:12, 1] = [1, 1, 1, 1, 1, 1, 1, -1, 1, 1, 1, -1]
+    one = sample(d, 3_000)
+    [[found]] = pairs_tested([[one]], Settings(flips=3_000), many=100)
+    p, low, high = inverted(one.paired, one.flips, ALPHA)
+    assert found.interval == ["randomization", "randomization"]  # of so few, no limits agree
+    assert found.method == ["drawn", "drawn"]
+    assert (found.p.tolist(), found.low.tolist()) == (p.tolist(), low.tolist())
+    assert found.high.tolist() == high.tolist()
+
+
+# ---- gate ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_limits_of_many_queries_are_those_of_the_flips(weighted: bool) -> None:
+    n, flips = 8_000, 20_000
+    chance = np.random.default_rng(4)
+    base = chance.random(n)
+    weights = base / base.mean() if weighted else None
+    gains = chance.normal(0.001, 0.2, (n, 2))
+    gains[50:, 1] = 0
+    question = Question(gains, 0.004, weights)
+    found = hold(question, GateSettings(flips=flips))
+    assert found.method == ["t", "drawn"]
+    bounds = np.repeat([[-0.004], [0.0], [0.004]], 2, axis=1)
+    lower, upper, above, below = one_sided(gains, bounds, Flips(n, flips), ALPHA, weights)
+    assert (found.lower[1], found.upper[1]) == (lower[1], upper[1])
+    assert found.p_above[:, 1].tolist() == above[:, 1].tolist()
+    # A limit is a quantile; 0.103 is the normal density at 1.645.
+    error = (0.05 * 0.95 / flips) ** 0.5 / 0.103 * 0.2 / n**0.5
+    assert abs(found.lower[0] - lower[0]) <= 5 * error
+    assert abs(found.upper[0] - upper[0]) <= 5 * error
+    assert (np.abs(found.p_above[:, 0] - above[:, 0]) <= 5 * 0.5 / flips**0.5).all()
+    assert (np.abs(found.p_below[:, 0] - below[:, 0]) <= 5 * 0.5 / flips**0.5).all()
+
+
+def told(one: Any) -> Bools:
+    return np.array([one.lower > -one.margin, one.p <= ALPHA])
+
+
+def test_gate_says_that_it_goes_by_student() -> None:
+    found = gate(
+        scores(MANY + 1, 0.0), baseline="s0", margin=0.02, at_least={"nDCG@10": 0.1}, limit=True
+    )
+    assert {one.method for one in (*found.verdicts, *found.thresholds)} == {"t"}
+    assert "t-interval" in {note.code for note in found.notes}
+    assert "100,000 flips" not in str(found)
+    assert told(found.verdicts[0]).all()
+    few = gate(scores(MANY, 0.0), baseline="s0", margin=0.02, flips=1_000)
+    assert few.verdicts[0].method == "drawn"
+    assert "t-interval" not in {note.code for note in few.notes}
