@@ -21,6 +21,7 @@ from cranfield.data.judging import Judging
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
+from cranfield.progress import Watching, steps, watched
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike
 from cranfield.scoring.slices import Slice, slices_of
@@ -30,7 +31,8 @@ class CompareOptions(SettingsOptions, AlignmentOptions, HowOptions, total=False)
     """The options of `compare`, as keywords."""
 
 
-@takes(Settings, Alignment, Reading, Judging, without=("queries",))
+@watched
+@takes(Settings, Alignment, Reading, Judging, Watching, without=("queries",))
 def compare(
     qrels: Any,
     runs: Any = None,
@@ -94,10 +96,12 @@ def compare(
     slicing, notes = slices_of(given, aligned.query_ids)
     every = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
     results = []
-    for one in (every, *slicing):
+    for one in steps((every, *slicing), "comparing"):
         cells = [Cell(aligned, settings, left, right, m, *one) for m in aligned.measures]
         families = [cells] if settings.family == "all" else [[cell] for cell in cells]
-        corrected = [found for family in families for found in _corrected(family)]
+        corrected = [
+            found for family in steps(families, "comparing") for found in _corrected(family)
+        ]
         for cell, (p, comparisons), bounds in zip(cells, corrected, unjudged, strict=True):
             results.append(result_of(cell, p, comparisons, bounds))
         if one is every:
