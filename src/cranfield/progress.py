@@ -90,13 +90,14 @@ class Watch:
         self.stages: list[Stage] = []  # the outermost first
         self._shows = shows
         self._bar: Bar | None = None
-        self._since = monotonic()
-        self._next = self._since + AFTER
+        self._since = 0.0  # when the stage began that is the outermost now
+        self._next: float | None = None  # when the next picture may be shown; None: never yet
 
     def begin(self, what: str, total: int | None, unit: str) -> Stage:
         """Return a stage that begins now, within those that have not ended."""
-        if not self.stages and self._bar is None:
+        if not self.stages:
             self._since = monotonic()
+            self._next = self._since + AFTER if self._next is None else self._next
         self.stages.append(stage := Stage(self, what, total, unit))
         self.look()
         return stage
@@ -109,7 +110,9 @@ class Watch:
 
     def look(self) -> None:
         """Show how far it is, if it is time to."""
-        if not (self._shows and self.stages) or (now := monotonic()) < self._next:
+        if not (self._shows and self.stages) or self._next is None:
+            return
+        if (now := monotonic()) < self._next:
             return
         self._next = now + _EVERY
         if self._bar is None:
