@@ -23,6 +23,8 @@ from cranfield import demo
 
 COLUMNS = 100
 SHARED = ("dl19/", "microblog2014/")  # folders of the shared data
+# How far something is, on a machine that takes longer than a second: a bar, erased in the end.
+_BAR = re.compile("\x1b\\[\\?25l.*?\x1b\\[\\?25h\r\x1b\\[1A\x1b\\[2K", re.S)
 _BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.S | re.M)
 
 
@@ -75,7 +77,7 @@ def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) ->
             break
         seen += chunk
     os.close(master)
-    return process.wait(30), seen.decode().replace("\r\n", "\n")
+    return process.wait(30), _BAR.sub("", seen.decode().replace("\r\n", "\n"))
 
 
 def plain(text: str) -> str:

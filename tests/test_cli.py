@@ -1,7 +1,6 @@
 """The command line: what it prints where, and what it answers to mistakes."""
 
 import csv
-import gzip
 import io
 import json
 import os
@@ -18,8 +17,7 @@ from transcripts import on_terminal, plain
 
 import cranfield
 from cranfield import compare, definitions, demo, evaluate, explain
-from cranfield.cli import cli, terminal
-from cranfield.cli import evaluate as cli_evaluate
+from cranfield.cli import cli
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
 RUN = "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.0 t\nq9 Q0 a 1 1 t\n"
@@ -272,53 +270,6 @@ def test_closed_streams(files: tuple[str, str]) -> None:
         done = subprocess.run(command, shell=True, capture_output=True, text=True)  # noqa: S602 - redirections
         assert "Traceback" not in done.stderr
         assert done.returncode == status
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_progress_hears_of_every_stored_byte_once(
-    compressed: bool, files: tuple[str, str], write: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "".join(f"q{i % 5} Q0 d{i} 1 {-i} t\n" for i in range(5000)).encode()
-    path = write("big.run", gzip.compress(text) if compressed else text)
-    heard: list[Any] = []
-
-    class Listening(terminal.Reading):
-        def __init__(self, total: int | None) -> None:
-            super().__init__(total)
-            heard.append(total)
-
-        def __call__(self, n_bytes: int) -> None:
-            heard.append(n_bytes)
-
-    monkeypatch.setattr(cli_evaluate, "Reading", Listening)
-    done = CliRunner().invoke(cli, ["evaluate", files[0], path, "-m", "RR"])
-    assert done.exit_code == 0, done.output
-    total, *parts = heard
-    assert total == os.path.getsize(path) == sum(parts)
-
-
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_long_reading_shows_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 0.5, 1.5, 2.0])
-    monkeypatch.setattr(terminal, "monotonic", lambda: next(clock))
-    seen = _Terminal()
-    monkeypatch.setattr(sys, "stderr", seen)
-    with terminal.Reading(100) as reading:
-        reading(10)
-        assert seen.getvalue() == "", "nothing in the first second"
-        reading(20)
-        reading(30)
-    assert "reading runs" in seen.getvalue()
-    file = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", file)
-    clock = iter([0.0, 5.0])
-    with terminal.Reading(100) as reading:
-        reading(10)
-    assert file.getvalue() == "", "a file gets no progress"
 
 
 def test_a_reader_that_leaves_early_is_no_error(files: tuple[str, str]) -> None:

@@ -116,3 +116,18 @@ def test_rows_in_several_are_what_a_counter_finds(
         counted = Counter(keys.tolist())
         wanted = [i for i, key in enumerate(keys.tolist()) if counted[key] > 1]
         assert in_several(keys).tolist() == wanted
+
+
+def test_a_note_on_many_runs_counts_them() -> None:
+    """The first three are named: a page of names tells nobody more. Each run has its own notes."""
+    qrels = {"q1": {"a": 1}}
+    tied = {f"r{i:02}": {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}} for i in range(N_RUNS)}
+    found = evaluate(qrels, {**tied, "other": {"q1": {"a": 1.0}}}, "RR")
+    (note,) = (one for one in found.notes if one.code == "ties")
+    assert note.source == f"r00, r01, r02 and {N_RUNS - 3} more"
+    assert all("ties" in {one.code for one in found[name].notes} for name in tied)
+    few = evaluate(
+        qrels, {name: tied[name] for name in ("r00", "r01")} | {"o": {"q1": ["a"]}}, "RR"
+    )
+    (note,) = (one for one in few.notes if one.code == "ties")
+    assert note.source == "r00, r01"

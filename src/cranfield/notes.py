@@ -75,15 +75,26 @@ def around(legend: Iterable[str], notes: Iterable[Note]) -> list[str]:
     return [*lines_of(grave), *legend, *lines_of(note for note in every if not note.is_grave)]
 
 
+_MOST_NAMED = 10  # of more sources, so many that a page would be full of them
+_FIRST_NAMED = 3
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:_FIRST_NAMED])} and {len(names) - _FIRST_NAMED:,} more"
+
+
 def merged(
     found: Iterable[tuple[str, Note]],
     of_all: int | None = None,
-    listed: Callable[[Sequence[str]], str] = ", ".join,
+    listed: Callable[[Sequence[str]], str] = _listed,
 ) -> list[Note]:
     """Return each note once, named after the sources that it applies to.
 
     `found` has (source, note); a source without a name is not mentioned, nor are the sources of a
-    note that applies to all: to `of_all` of them. `listed` makes one text of several names.
+    note that applies to all: to `of_all` of them. `listed` makes one text of several names; of more
+    than ten, the first three are named, and the others counted.
 
     >>> note = Note("ties", "info", "2 documents are tied.")
     >>> [str(one) for one in merged([("a", note), ("b", note)])]
@@ -100,13 +111,16 @@ def merged(
     ]
 
 
-def warn_of(notes: Iterable[Note], stacklevel: int = 2) -> None:
+_OF_USER = 4  # this function, the verb, and `watched` around it: then comes who called
+
+
+def warn_of(notes: Iterable[Note]) -> None:
     """Give one CranfieldWarning of all errors and warnings among the notes, if there are any.
 
-    `stacklevel` counts from the caller of this function, as that of `warnings.warn` does.
+    For a verb that is `watched`: the warning points at the line that called it.
     """
     grave = [note for note in notes if note.is_grave]
     if grave:
         lines = (str(note).partition(": ")[2] for note in gravest_first(grave))
         text = "\n".join(map(printable, lines))
-        warnings.warn(text, CranfieldWarning, stacklevel=stacklevel + 1)
+        warnings.warn(text, CranfieldWarning, stacklevel=_OF_USER)

@@ -114,13 +114,6 @@ def flag(value: object) -> bool:
     return bool(value)
 
 
-def function_or_none(value: object) -> object:
-    """Check for a function that is to be called, or None."""
-    if value is not None and not callable(value):
-        raise ValueError("a function, or None")
-    return value
-
-
 def numbers_by_name(value: Any) -> dict[str, float] | None:
     """Check for one number for each of some names: {name: number}, or texts as NAME=NUMBER.
 

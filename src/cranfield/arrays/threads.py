@@ -4,7 +4,12 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from cranfield.progress import looked_at
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _In = TypeVar("_In")
 
@@ -21,7 +26,7 @@ def in_threads(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_O
     if second is None:
         yield work(first)
         return
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor
 
     n_threads = min(8, _n_cores()) + 1  # one more: a thread waits whenever Python itself is busy
     with ThreadPoolExecutor(n_threads) as pool:
@@ -30,12 +35,26 @@ def in_threads(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_O
             for item in chain((first, second), items):
                 waiting.append(pool.submit(work, item))
                 if len(waiting) > n_threads + 1:
-                    yield waiting.popleft().result()
+                    yield _result(waiting.popleft())
             while waiting:
-                yield waiting.popleft().result()
+                yield _result(waiting.popleft())
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _result(future: "Future[_Out]") -> _Out:
+    """Wait for what a thread makes; whoever watches may look meanwhile."""
+    look = looked_at()
+    if look is not None and not future.done():
+        from concurrent.futures import wait
+
+        while not wait((future,), _LOOK_EVERY).done:
+            look()
+    return future.result()
+
+
+_LOOK_EVERY = 0.2  # seconds
 
 
 def _n_cores() -> int:

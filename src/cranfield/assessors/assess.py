@@ -25,6 +25,7 @@ from cranfield.formats.source import Path
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.options import finite, is_whole, refuse_others, takes
+from cranfield.progress import Watching, parts, watched
 from cranfield.render.numbers import number_of
 from cranfield.scoring.arguments import Reading, ReadingOptions, check_columns, check_judged
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
@@ -44,7 +45,8 @@ class AgreementOptions(AgreementSettingsOptions, ReadingOptions, total=False):
     duplicates: Duplicates
 
 
-@takes(AgreementSettings, Reading, Judging, without=RANKING)
+@watched
+@takes(AgreementSettings, Reading, Judging, Watching, without=RANKING)
 def agreement(
     qrels_a: QrelsLike,
     qrels_b: QrelsLike | None = None,
@@ -159,7 +161,8 @@ def _of_two(
         source = np.random.Generator(np.random.PCG64(recipe["seed"]))
 
         def mixed() -> Iterator[Floats]:
-            for some in blocks(recipe["mixtures"], values[0].size):
+            n = recipe["mixtures"]
+            for some in parts(blocks(n, values[0].size), "mixtures", n):
                 from_a = source.random((some.stop - some.start, len(two.query_ids))) < 0.5
                 yield np.where(from_a[:, :, None, None], *values)
 

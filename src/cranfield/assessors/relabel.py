@@ -13,6 +13,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
 from cranfield.measures import Measure, Plan
+from cranfield.progress import parts
 from cranfield.scoring.variants import best_first, blocks, repeated
 
 
@@ -59,7 +60,7 @@ def relabelled(
         judged = Judged(hits, ideal, np.tile(system.n_retrieved, (many, 1)), top, cost=cost)
         return plan.values(judged).reshape(many, len(qrels.query_ids), len(measures))
 
-    for some in blocks(n, 2 * len(true)):
+    for some in parts(blocks(n, 2 * len(true)), "mixtures", n):
         drawn = source.random((some.stop - some.start, len(true)))
         grades = np.empty(drawn.shape, np.int64)
         for grade in np.unique(true).tolist():

@@ -48,6 +48,9 @@ class Refused(click.ClickException):
         super().__init__("\n".join(map(printable, message.split("\n"))))
 
 
+_UNDONE = "what was not finished is undone."
+
+
 class _EndedError(BaseException):
     """The process is to end by a signal, when everything that is open has been closed."""
 
@@ -136,8 +139,10 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        from cranfield.progress import watching  # and NumPy, which every command needs
+
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), watching(True):
                 warnings.simplefilter("ignore", CranfieldWarning)  # what is printed says the same
                 return super().invoke(ctx)
         except OptionError as error:
@@ -212,6 +217,10 @@ def main() -> None:
     try:
         status = _run()
     except _EndedError as ended:
+        if ended.number != getattr(signal, "SIGPIPE", None):
+            said = "Interrupted" if ended.number == signal.SIGINT else "Ended by a signal"
+            with contextlib.suppress(OSError):
+                click.echo(f"{said}: {_UNDONE}", err=True)
         status = 128 + ended.number  # what a shell says of a process that a signal ended
         before.pop(ended.number, None)
         signal.signal(ended.number, signal.SIG_DFL)
@@ -259,9 +268,10 @@ def _listen() -> dict[int, Any]:
     Those that are ignored stay so, as with nohup.
     """
     before = {}
-    for name in ("SIGTERM", "SIGHUP"):
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+        if number is not None and signal.getsignal(number) in usual:
             with contextlib.suppress(ValueError):  # not the main thread, which alone may ask
                 before[number] = signal.signal(number, _end)
     return before

@@ -5,8 +5,8 @@ from dataclasses import replace
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_inputs, size_of
-from cranfield.cli.terminal import Format, Reading, format_option, query_texts_option, show
+from cranfield.cli.data import DataOptions, lenient_data_options, refuse_two_inputs
+from cranfield.cli.terminal import Format, format_option, query_texts_option, show
 from cranfield.data.run import Run
 from cranfield.errors import InputError
 from cranfield.scoring.check import check, unreadable
@@ -52,7 +52,6 @@ def command(
             show(unreadable(qrels, error), form, query_texts=query_texts)
         raise
     opened = data.read_runs(runs) if opened is None else opened
-    with Reading(size_of(opened)) as progress:
-        found = check(judgments, opened, k=k, progress=progress)
+    found = check(judgments, opened, k=k)
     show(found, form, query_texts=query_texts)
     click.get_current_context().exit(2 if found.unreadable else 0 if found.ok else 1)

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, duplicates_option, size_of
-from cranfield.cli.terminal import Reading, note
+from cranfield.cli.data import DataOptions, data_options, duplicates_option
+from cranfield.cli.terminal import note
 from cranfield.data.judging import Judging
 from cranfield.data.run_notes import duplicates_of
 from cranfield.errors import OptionError, printable
@@ -62,8 +62,7 @@ def command(
             note(merged_note(*judgments.chunks, None).text)
         return
     (run,) = data.read_runs([source])
-    with Reading(size_of([run]), "reading the run") as progress:
-        written = run.write(target, format, progress, kept.duplicates)
+    written = run.write(target, format, kept.duplicates)
     _say(run.form, written.left_out, written.rows, target)
     _say_twice(written.repeated, kept)
     if run.made_of is not None:

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.terminal import Reading
 from cranfield.data.judging import RANKING, Judging
 from cranfield.data.qrels import Qrels, read_qrels
 from cranfield.data.run import Run, read_run
@@ -131,17 +130,16 @@ class DataOptions(Options):
         return chunk_rows(self.map_docs)
 
     def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
-        """Read judgments, showing how far that is."""
+        """Read judgments."""
         _refuse_measures(path)
         typed = "--qrels-columns" if self.qrels_columns else "--columns"
-        with Reading(Source(path).size, "reading qrels") as progress, _columns_typed(typed):
+        with _columns_typed(typed):
             found = read_qrels(
                 path,
                 self.qrels_format,
                 columns=self.qrels_columns or columns_for(self.columns, What.QRELS),
                 errors=self.errors,
                 duplicates=duplicates,
-                progress=progress,
             )
         return self._judgments(found)
 
@@ -356,12 +354,6 @@ def is_measure(text: str) -> bool:
 def say_measures(names: Sequence[str]) -> str:
     """Return how measures are typed."""
     return f"Measures are typed with -m before each: {' '.join(f'-m {name}' for name in names)}."
-
-
-def size_of(runs: Sequence[Run]) -> int | None:
-    """Return how many bytes are to be read, None where that is not known."""
-    sizes = [source.size for run in runs for source in run.sources]
-    return None if None in sizes else sum(size or 0 for size in sizes)
 
 
 def is_file(path: str) -> bool:

@@ -11,16 +11,8 @@ from cranfield.cli.data import (
     is_file,
     is_measure,
     read_inputs,
-    size_of,
 )
-from cranfield.cli.terminal import (
-    Format,
-    Reading,
-    note,
-    piped_format_option,
-    query_texts_option,
-    show,
-)
+from cranfield.cli.terminal import Format, note, piped_format_option, query_texts_option, show
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
@@ -73,13 +65,12 @@ def command(
         raise InputError("no such file", source=runs[-1], hint=hint)
     judgments, named = read_inputs(qrels, runs, data, listed, judging)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
-    with Reading(size_of(named)) as progress:
-        options = {**judging.unusual(), "bounds": bounds, "slices": slices}
-        options["convention"] = convention
-        # Scores that are saved with every query may be compared with others one day.
-        options["fingerprints"] = per_query and "json" in form.names
-        wanted = measures if names or rel is not None else DEFAULT_MEASURES
-        systems = evaluate(judgments, named, wanted, progress=progress, **options)
+    options = {**judging.unusual(), "bounds": bounds, "slices": slices}
+    options["convention"] = convention
+    # Scores that are saved with every query may be compared with others one day.
+    options["fingerprints"] = per_query and "json" in form.names
+    wanted = measures if names or rel is not None else DEFAULT_MEASURES
+    systems = evaluate(judgments, named, wanted, **options)
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")

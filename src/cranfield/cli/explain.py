@@ -17,16 +17,8 @@ from cranfield.cli.data import (
     is_measure,
     read_inputs,
     say_measures,
-    size_of,
 )
-from cranfield.cli.terminal import (
-    Format,
-    Reading,
-    doc_texts_option,
-    format_option,
-    query_texts_option,
-    show,
-)
+from cranfield.cli.terminal import Format, doc_texts_option, format_option, query_texts_option, show
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.explanation.explain import explain
@@ -110,17 +102,15 @@ def command(
     measures = flags.measures_of(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"One measure is explained at a time: -m {measures[0]}, say.")
-    with Reading(size_of(named)) as progress:
-        found = explain(
-            judgments,
-            named,
-            measures[0],
-            query if query is not None else last,
-            convention=convention,
-            errors=data.errors,
-            progress=progress,
-            **judging.unusual(),
-        )
+    found = explain(
+        judgments,
+        named,
+        measures[0],
+        query if query is not None else last,
+        convention=convention,
+        errors=data.errors,
+        **judging.unusual(),
+    )
     if isinstance(found, MeanExplanation | QueryDifferences):
         flags.refuse_options({"doc_texts"}, "shows texts of documents: name a query, with --query")
     shown = {} if limit is None else {"limit": None if isinstance(limit, str) else limit}

@@ -1,4 +1,4 @@
-"""What the commands share: printing and writing that no id can break, progress."""
+"""What the commands share: printing and writing that no id can break."""
 
 import contextlib
 import io
@@ -7,8 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import monotonic
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
 
@@ -19,9 +18,6 @@ from cranfield.notes import Note, gravest_first
 from cranfield.render.plain import folded
 from cranfield.render.shown import FORMS, ROWS, Shown
 from cranfield.render.table import Formulas
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 
 def is_terminal() -> bool:
@@ -220,41 +216,3 @@ doc_texts_option = flags.option(
     help="Show titles, or texts, of documents beside their ids: a table of ids and texts, or JSON "
     "lines, as BEIR's corpus.jsonl.",
 )
-
-
-class Reading:
-    """Shows how far a long reading is, on a terminal, after the first second."""
-
-    def __init__(self, total: int | None, what: str = "reading runs") -> None:
-        self._total = total
-        self._what = what
-        self._done = 0
-        self._since = monotonic()
-        self._bar: Progress | None = None
-
-    def __call__(self, n_bytes: int) -> None:
-        """Hear that some more bytes were read."""
-        self._done += n_bytes
-        if self._bar is None and sys.stderr.isatty() and monotonic() - self._since > 1:
-            from rich.console import Console
-            from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
-            self._bar = Progress(
-                self._what,
-                BarColumn(),
-                DownloadColumn(),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._task = self._bar.add_task("reading", total=self._total)
-            self._bar.start()
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done)
-
-    def __enter__(self) -> "Reading":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()

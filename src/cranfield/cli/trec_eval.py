@@ -8,12 +8,11 @@ from click.core import ParameterSource
 
 from cranfield.cli import Refused, flags, quoted
 from cranfield.cli.measures import explain
-from cranfield.cli.terminal import Reading, refuse, say
+from cranfield.cli.terminal import refuse, say
 from cranfield.compat.names import CALCULATION, FILE, USAGE, TrecEvalError, requested
 from cranfield.compat.trec_eval import TrecEvalOptions, trec_eval
 from cranfield.errors import ContradictionError, CranfieldError, DuplicateError
 from cranfield.formats.block import LARGEST_GRADE
-from cranfield.formats.source import Source
 from cranfield.measures import find
 from cranfield.version import __version__
 
@@ -125,8 +124,7 @@ def command(
         missing = "QRELS" if qrels is None else "RUN"
         refuse(click.UsageError(f"Missing argument '{missing}'.", ctx))
         ctx.exit(USAGE)
-    with Reading(Source(run).size) as progress:
-        lines = trec_eval(qrels, run, options, progress)
+    lines = trec_eval(qrels, run, options)
     say("".join(lines))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.flips import SEED, Paired
 from cranfield.comparison.products import blocks
+from cranfield.progress import parts
 
 PERMUTATIONS = 10_000
 
@@ -79,7 +80,7 @@ def randomised_tukey(
     ordered = np.sort(paired.values, axis=1)  # so that the order of systems does not matter
     least = np.abs(paired.totals) - paired.slack
     counts = np.zeros(len(least), np.int64)
-    for block in blocks(permutations, n * m):
+    for block in parts(blocks(permutations, n * m), "permutations", permutations):
         rows = block.stop - block.start
         sums = source.permuted(np.broadcast_to(ordered, (rows, n, m)), axis=2).sum(axis=1)
         spread = np.sort(sums.max(axis=1) - sums.min(axis=1))

@@ -22,6 +22,7 @@ from cranfield.data.judging import Judging
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
+from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike
 from cranfield.scoring.slices import Slice, slices_of
@@ -31,7 +32,8 @@ class CompareOptions(SettingsOptions, AlignmentOptions, HowOptions, total=False)
     """The options of `compare`, as keywords."""
 
 
-@takes(Settings, Alignment, Reading, Judging, without=("queries",))
+@watched
+@takes(Settings, Alignment, Reading, Judging, Watching, without=("queries",))
 def compare(
     qrels: Any,
     runs: Any = None,

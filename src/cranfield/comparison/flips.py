@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.lazy import cached_property
+from cranfield.progress import stage
 
 ALL_UP_TO = 20  # queries: so many have all their flips tried
 MANY = 7_000  # queries: of more, sums of signs are bounded, drawn until p is known, and shared
@@ -197,8 +198,11 @@ class Flips:
         """
         step = max(_FEWEST, _CELLS // max(1, width))
         step = max(1, min(step, _OCTETS // (8 * self._n_words)))
-        for begin in range(0, self.looked_at, step):
-            yield begin, min(begin + step, self.looked_at)
+        with stage("flips", self.looked_at, "flips") as done:
+            for begin in range(0, self.looked_at, step):
+                end = min(begin + step, self.looked_at)
+                yield begin, end
+                done(end - begin)
 
     @property
     def _n_words(self) -> int:

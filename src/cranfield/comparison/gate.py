@@ -47,6 +47,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
+from cranfield.progress import Watching, watched
 from cranfield.render.numbers import or_none, queries_of
 from cranfield.scoring.arguments import Reading, may_be_measures
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
@@ -57,7 +58,8 @@ class GateOptions(GateSettingsOptions, AlignmentOptions, HowOptions, total=False
     """The options of `gate`, as keywords."""
 
 
-@takes(GateSettings, Alignment, Reading, Judging, without=("queries",))
+@watched
+@takes(GateSettings, Alignment, Reading, Judging, Watching, without=("queries",))
 def gate(
     qrels: Any,
     runs: Any = None,

@@ -28,6 +28,7 @@ from cranfield.comparison.significance import (
     t_test,
     wilcoxon,
 )
+from cranfield.progress import steps
 
 
 class Sample(NamedTuple):
@@ -70,8 +71,8 @@ def pairs_tested(
         of_large = by_signs([*compress(slices, large)], settings)
     found = iter(of_large)
     return [
-        next(found) if shared else [_alone(sample, settings) for sample in one]
-        for one, shared in zip(slices, large, strict=True)
+        next(found) if shared else [_alone(sample, settings) for sample in steps(one, "comparing")]
+        for one, shared in steps(zip(slices, large, strict=True), "comparing", len(slices))
     ]
 
 

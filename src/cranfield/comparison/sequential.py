@@ -22,6 +22,7 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.comparison.flips import FLIPS, SEED, Paired, Part, random_words, signed_sums
+from cranfield.progress import stage
 
 STOP = 1_000  # flips with as large a sum: then p is known well enough
 CLEAR = 1e-6  # a bound below this is shown in the place of p
@@ -95,18 +96,20 @@ def sequential(
     ]
     columns = np.concatenate([columns for columns, _, _ in bases], axis=1)
     groups = list(_groups(slices, columns))
-    for begin in range(0, drawn, _FLIPS):
-        used = sorted({column for one in chain(*every) for column in one.columns()})
-        still = {i for i, of_slice in enumerate(every) if any(one.open for one in of_slice)}
-        if not still:
-            break
-        part = begin, min(begin + _FLIPS, drawn)
-        sums = _sums(part, [one for one in groups if still & one.slices], used, seed, still)
-        row = np.zeros(columns.shape[1], np.int64)
-        row[used] = np.arange(len(used))
-        for i in still:
-            for one in every[i]:
-                one.add(sums[i], row, begin, stop)
+    with stage("flips", drawn, "flips") as done:
+        for begin in range(0, drawn, _FLIPS):
+            used = sorted({column for one in chain(*every) for column in one.columns()})
+            still = {i for i, of_slice in enumerate(every) if any(one.open for one in of_slice)}
+            if not still:
+                break
+            part = begin, min(begin + _FLIPS, drawn)
+            sums = _sums(part, [one for one in groups if still & one.slices], used, seed, still)
+            row = np.zeros(columns.shape[1], np.int64)
+            row[used] = np.arange(len(used))
+            for i in still:
+                for one in every[i]:
+                    one.add(sums[i], row, begin, stop)
+            done(part[1] - begin)
     return [[one.close(drawn) for one in of_slice] for of_slice in every]
 
 

@@ -13,6 +13,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
 from cranfield.comparison.products import blocks, product
 from cranfield.comparison.randomization import sign_flip
+from cranfield.progress import parts
 from cranfield.scoring.scores import TIE as TIE
 
 
@@ -205,7 +206,7 @@ def accelerations(centred: Floats) -> Floats:
 def resampled(n: int, resamples: int, seed: int, width: int) -> Iterator[Floats]:
     """Yield how often each query is drawn: (n_resamples, n_queries) in parts."""
     source = np.random.Generator(np.random.PCG64(seed))
-    for block in blocks(resamples, n + width):
+    for block in parts(blocks(resamples, n + width), "resamples", resamples):
         rows = block.stop - block.start
         drawn = source.integers(0, n, (rows, n))
         drawn += np.arange(rows)[:, None] * n

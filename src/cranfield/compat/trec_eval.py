@@ -6,7 +6,7 @@ digits measures are printed, and which topics count. The numbers come from the m
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -83,11 +83,10 @@ def trec_eval(
     qrels: str,
     run: str,
     options: TrecEvalOptions = TrecEvalOptions(),
-    progress: Callable[[int], None] | None = None,
 ) -> Iterator[str]:
     """Evaluate a run file as trec_eval does, and yield the lines that it prints.
 
-    Everything is computed before the first line is yielded. `progress` hears of the bytes read.
+    Everything is computed before the first line is yielded.
     Raises TrecEvalError for what trec_eval would end with another status for, InputError for
     files that cannot be read.
     """
@@ -112,7 +111,7 @@ def trec_eval(
         judged_only=options.judged_only,
     )
     try:
-        meeting = judge(judgments, ranking, judging, progress=progress)
+        meeting = judge(judgments, ranking, judging)
     except NothingSharedError as error:
         every_topic_missing = not options.version_9 and not options.complete
         status = CALCULATION if every_topic_missing else NO_TOPICS

@@ -10,17 +10,7 @@ from cranfield.arrays.ids import Ids
 from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, come_back, grouped, refused
 from cranfield.errors import DuplicateError, InputError, OptionError, one_of
-from cranfield.formats.block import (
-    Block,
-    Errors,
-    Keep,
-    LeftOut,
-    ListsOf,
-    Load,
-    Progress,
-    Role,
-    Rows,
-)
+from cranfield.formats.block import Block, Errors, Keep, LeftOut, ListsOf, Load, Role, Rows
 from cranfield.formats.objects import Nested
 from cranfield.formats.source import Source, named
 
@@ -183,7 +173,6 @@ class Documents:
         wanted: Iterable[Role],
         judging: Judging,
         use: Callable[[Callable[[], Iterator[Grouped]]], _Found],
-        progress: Progress | None = None,
     ) -> _Found:
         """Return what `use` makes of the blocks, of which none begins within a query's rows.
 
@@ -200,7 +189,7 @@ class Documents:
                 yield whole
 
         try:
-            return use(lambda: blocks(self._rows.blocks(roles, self.errors, progress)))
+            return use(lambda: blocks(self._rows.blocks(roles, self.errors)))
         except _ApartError:
             pass
         except DuplicateError as error:

@@ -17,7 +17,6 @@ from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import OptionError
-from cranfield.formats.block import Progress
 
 
 def judge(
@@ -25,12 +24,11 @@ def judge(
     run: Run,
     judging: Judging = Judging(),
     *,
-    progress: Progress | None = None,
     costs: bool = False,
     whole: bool = True,
 ) -> Meeting:
     """Match a run with the judgments and rank it: `judge_all` for one run."""
-    (found,) = judge_all(qrels, [run], judging, progress=progress, costs=costs, whole=whole)
+    (found,) = judge_all(qrels, [run], judging, costs=costs, whole=whole)
     return found
 
 
@@ -39,7 +37,6 @@ def judge_all(
     runs: Sequence[Run],
     judging: Judging = Judging(),
     *,
-    progress: Progress | None = None,
     costs: bool = False,
     whole: bool = True,
 ) -> Iterator[Meeting]:
@@ -47,8 +44,8 @@ def judge_all(
 
     With ties="expected", the places that a tied document may have are kept, for measures that
     average over all orders; `depth` cuts such orders, too. `judged_only` drops documents after
-    that, and closes the ranks up. `progress` is called with the number of bytes read. `costs`: keep
-    what it costs to look at each document, if a run says so. `whole`: that no document is judged
+    that, and closes the ranks up. `costs`: keep what it costs to
+    look at each document, if a run says so. `whole`: that no document is judged
     says something of the run, not only of one query of it; it is refused if one is judged but for
     its spelling.
 
@@ -57,7 +54,7 @@ def judge_all(
     """
     _check(qrels, runs, judging)
     runs = [run.against(qrels.spans, judging.overlap) for run in runs]
-    for run, match in zip(runs, matches(qrels, runs, judging, progress, costs), strict=True):
+    for run, match in zip(runs, matches(qrels, runs, judging, costs), strict=True):
         yield _met(qrels, run, match, judging, whole)
 
 

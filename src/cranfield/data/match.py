@@ -28,9 +28,10 @@ from cranfield.data.order import (
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import DuplicateError, OptionError
-from cranfield.formats.block import NONE_LEFT_OUT, LeftOut, Load, Progress
+from cranfield.formats.block import NONE_LEFT_OUT, LeftOut, Load
 from cranfield.formats.objects import Nested, by_position
 from cranfield.formats.values import packed, scores_of
+from cranfield.progress import of_files, steps
 
 
 @dataclass(eq=False, repr=False)
@@ -60,12 +61,10 @@ def _stacked(columns: Iterable[Ints]) -> Ints:
 # ---- runs in blocks -------------------------------------------------------------------------
 
 
-def matches(
-    qrels: Qrels, runs: Sequence[Run], judging: Judging, progress: Progress | None, costs: bool
-) -> Iterator[Match]:
+def matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
     """Yield each run's match. The blocks of all runs go through the same threads, in order."""
     try:
-        yield from _matches(qrels, runs, judging, progress, costs)
+        yield from _matches(qrels, runs, judging, costs)
     except _TwiceError as found:
         i, error = found.args
         raise runs[i].twice(error, judging) from None
@@ -75,22 +74,21 @@ class _TwiceError(Exception):
     """A block of a run has a document twice: the number of the run, and the error."""
 
 
-def _matches(
-    qrels: Qrels, runs: Sequence[Run], judging: Judging, progress: Progress | None, costs: bool
-) -> Iterator[Match]:
+def _matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
     if None not in [run.nested for run in runs]:  # no threads: Python does not let go of them
-        for run in runs:
+        for run in steps(runs, "scoring"):
             yield _match_dicts(qrels, run, judging)
         return
     apart: set[int] = set()  # runs of which a query came back: the rest need not be read
 
     def tasks() -> Iterator[tuple[int, Load]]:
-        for i, run in enumerate(runs):
-            if run.nested is None:
-                for load in run.blocks(judging.order, progress, costs=costs):
-                    if i in apart:
-                        break
-                    yield i, load
+        with of_files([one for run in runs for one in run.sources]):
+            for i, run in enumerate(runs):
+                if run.nested is None:
+                    for load in run.blocks(judging.order, costs=costs):
+                        if i in apart:
+                            break
+                        yield i, load
 
     def matched(task: tuple[int, Load]) -> tuple[int, _Part]:
         i, load = task

@@ -25,6 +25,7 @@ from cranfield.formats.block import Duplicates, LeftOut, Order, Role
 from cranfield.formats.objects import Nested
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
+from cranfield.progress import unwatched
 from cranfield.render.numbers import number_of, queries_of, short
 
 _UNANSWERED = "Each would score 0: no mean to hold against that of a run which has them."
@@ -285,7 +286,8 @@ def _scores_are_grades(run: Run) -> bool:
         every = chain.from_iterable(docs.values() for docs in run.nested.values())
         scores = np.array([*islice(every, 1000)], np.float64)
     else:
-        first = next(iter(run.skipping().every_row(["score"])))().value
+        with unwatched():
+            first = next(iter(run.skipping().every_row(["score"])))().value
         scores = np.zeros(0) if first is None else first
     small = (scores >= 0) & (scores <= _HIGH_GRADE) & (scores == np.floor(scores))
     return bool(small.all() and scores.any())  # lists have scores from 0 down
@@ -299,7 +301,8 @@ def _against(run: Run) -> Iterator[Note]:
     from cranfield.data.regroup import together
 
     wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
-    loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
+    with unwatched():  # it was read before
+        loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
     look = Look()
     for load in loads[:_BLOCKS_LOOKED_AT]:
         block = together(load())

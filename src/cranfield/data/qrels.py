@@ -17,11 +17,12 @@ from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
-from cranfield.formats.block import LARGEST_GRADE, Block, Duplicates, Errors, Progress, Rows
+from cranfield.formats.block import LARGEST_GRADE, Block, Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
 from cranfield.lazy import cached_property
+from cranfield.progress import ProgressLike, watching
 from cranfield.render.numbers import plain
 
 if TYPE_CHECKING:  # what most judgments do not need
@@ -83,7 +84,7 @@ class Qrels(Judgments):
         if isinstance(data, Qrels) or not isinstance(data, Judgments):
             _check(duplicates)
             rows = rows_of(data, What.QRELS, columns=columns, errors=errors)
-            data = judgments_of(rows, errors, None, duplicates)
+            data = judgments_of(rows, errors, duplicates)
         vars(self).update(vars(data))
         self._judgments = data
 
@@ -337,7 +338,7 @@ def read_qrels(
     columns: ColumnsLike | None = None,
     errors: Errors = "strict",
     duplicates: Duplicates = "refuse",
-    progress: Progress | None = None,
+    progress: ProgressLike = None,
 ) -> Qrels:
     """Read judgments from a file, a BEIR folder, a URL, or several files as one table.
 
@@ -357,14 +358,15 @@ def read_qrels(
     `errors="skip"` leaves out lines that cannot be used, and counts them in `left_out`. Otherwise
     the first raises InputError, which names it. A document that occurs more than once for a query
     is refused, too, or `duplicates` keeps its "first" row or the one of the highest grade ("best").
-    `progress` hears of the bytes read.
+    `progress`: True shows how far it is, a function hears of the bytes read, as in `evaluate`.
 
     >>> read_qrels("demo/qrels.txt")
     Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
     rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
     _check(duplicates)
-    return Qrels(judgments_of(rows, errors, progress, duplicates))
+    with watching(progress):
+        return Qrels(judgments_of(rows, errors, duplicates))
 
 
 def as_qrels(

@@ -22,7 +22,6 @@ from cranfield.formats.block import (
     Errors,
     LeftOut,
     ListsOf,
-    Progress,
     Role,
     Rows,
     joined,
@@ -90,7 +89,6 @@ class Judgments:
 def judgments_of(
     rows: Rows,
     errors: Errors,
-    progress: Progress | None = None,
     duplicates: Duplicates = "refuse",
 ) -> Judgments:
     """Return the judgments that some rows hold; InputError if there are none.
@@ -102,9 +100,9 @@ def judgments_of(
     if isinstance(rows, Groups):
         return _from_groups(rows)
     if "group" in rows.numbers:
-        groups = _subtopics(rows, errors, progress, duplicates)
+        groups = _subtopics(rows, errors, duplicates)
         return replace(_from_groups(groups), duplicates=duplicates)
-    return _from_blocks(rows, errors, progress, duplicates)
+    return _from_blocks(rows, errors, duplicates)
 
 
 def _from_dict(rows: NestedRows) -> Judgments:
@@ -182,9 +180,7 @@ def _from_groups(groups: Groups) -> Judgments:
     )
 
 
-def _subtopics(
-    rows: Rows, errors: Errors, progress: Progress | None, duplicates: Duplicates
-) -> Groups:
+def _subtopics(rows: Rows, errors: Errors, duplicates: Duplicates) -> Groups:
     """Return the judgments by subtopic of a table."""
     sampled = in_order(rows.numbers & {"stratum", "probability", "start", "end"})
     if sampled:
@@ -194,7 +190,7 @@ def _subtopics(
             source=named(rows.sources),
         )
     try:
-        groups = groups_of_rows(rows, errors, progress, duplicates)
+        groups = groups_of_rows(rows, errors, duplicates)
     except InputError as error:
         if error.source is not None:
             raise
@@ -204,13 +200,11 @@ def _subtopics(
     return groups
 
 
-def _from_blocks(
-    rows: Rows, errors: Errors, progress: Progress | None, duplicates: Duplicates
-) -> Judgments:
+def _from_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgments:
     from cranfield.data.regroup import together
 
     has_grades = "grade" in rows.numbers
-    loads = rows.blocks(in_order(rows.numbers), errors, progress)
+    loads = rows.blocks(in_order(rows.numbers), errors)
     by_span = {"start", "end"} <= rows.numbers
     blocks = [_with_chances(load(), errors) for load in loads]
     if by_span:

@@ -25,7 +25,6 @@ from cranfield.formats.block import (
     LeftOut,
     Load,
     Order,
-    Progress,
     Role,
     Rows,
     joined,
@@ -37,6 +36,7 @@ from cranfield.formats.header import listed_names
 from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Path, Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
+from cranfield.progress import ProgressLike, watching
 from cranfield.render.numbers import number_of, queries_of
 
 RunLike = Union[
@@ -187,9 +187,7 @@ class Run(Documents):
             kind="columns",
         )
 
-    def blocks(
-        self, order: Order = "score", progress: Progress | None = None, *, costs: bool = False
-    ) -> Iterator[Load]:
+    def blocks(self, order: Order = "score", *, costs: bool = False) -> Iterator[Load]:
         """Return the rows in blocks, with what they are ranked by, and their costs if it has any.
 
         `costs`: whether these are wanted.
@@ -198,11 +196,11 @@ class Run(Documents):
         wanted: list[Role] = [] if by == "given" else [by]
         if costs and "cost" in self.numbers:
             wanted.append("cost")
-        return self.every_row(dict.fromkeys((*wanted, *self.needed)), progress)
+        return self.every_row(dict.fromkeys((*wanted, *self.needed)))
 
-    def every_row(self, wanted: Iterable[Role], progress: Progress | None = None) -> Iterator[Load]:
+    def every_row(self, wanted: Iterable[Role]) -> Iterator[Load]:
         """Return the rows in blocks, with some of the columns of numbers that there are."""
-        return self._rows.blocks(tuple(wanted), self.errors, progress)
+        return self._rows.blocks(tuple(wanted), self.errors)
 
     def skipping(self) -> "Run":
         """Return the same run, of which rows with a fault are left out and counted."""
@@ -217,8 +215,9 @@ class Run(Documents):
         self,
         path: Path,
         format: str | None = None,  # noqa: A002 - the word for it
-        progress: Progress | None = None,
         duplicates: Duplicates = "refuse",
+        *,
+        progress: ProgressLike = None,
     ) -> Written:
         """Write the run to a file, in the format that its suffix names, or `format`.
 
@@ -231,7 +230,7 @@ class Run(Documents):
         held whole. Of a document that occurs more than once for a query, `duplicates` says which
         rows are kept, as in `evaluate`. Raises InputError for what cannot be read, or an id that
         the format cannot hold, OptionError for a suffix that names no format; what was there before
-        then stays.
+        then stays. `progress` is that of `evaluate`.
 
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -267,12 +266,12 @@ class Run(Documents):
                 parts.append((len(block), block.left_out, whole.repeated, whole.made[0]))
                 yield block
 
-        self.in_whole_queries(
-            wanted,
-            Judging(duplicates=duplicates),
-            lambda wholes: write_rows(form, target, lambda: ranked(wholes)),
-            progress,
-        )
+        with watching(progress):
+            self.in_whole_queries(
+                wanted,
+                Judging(duplicates=duplicates),
+                lambda wholes: write_rows(form, target, lambda: ranked(wholes)),
+            )
         return Written(
             sum(n for n, *_ in parts),
             sum((one for _, one, *_ in parts), LeftOut()),
@@ -285,7 +284,6 @@ class Run(Documents):
         self,
         query: str,
         order: Order = "score",
-        progress: Progress | None = None,
         *,
         costs: bool = False,
     ) -> "Run":
@@ -305,8 +303,8 @@ class Run(Documents):
         if self.errors == "strict" and self.numbers >= {"score", "rank"}:
             # A fault in the rank column does not matter, and any other is raised again below.
             with contextlib.suppress(InputError):
-                parts = [*in_threads(rows, self.every_row(in_order(self.numbers), progress))]
-        parts = parts or [*in_threads(rows, self.blocks(order, progress, costs=costs))]
+                parts = [*in_threads(rows, self.every_row(in_order(self.numbers)))]
+        parts = parts or [*in_threads(rows, self.blocks(order, costs=costs))]
         left_out = sum((left_out for _, left_out in parts), LeftOut())
         blocks = [block for block, _ in parts if block is not None]
         found = joined(blocks) if blocks else no_rows_of(key, self.numbers)

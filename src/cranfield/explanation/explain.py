@@ -13,18 +13,20 @@ from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.queries import QueryDifferences
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
-from cranfield.formats.block import Errors, Progress, check_errors
+from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure, known_as
 from cranfield.notes import warn_of
-from cranfield.options import checked, function_or_none, refuse_others, takes
+from cranfield.options import refuse_others, takes
+from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions, convention_of, measures_of
 
 _USUAL = "nDCG@10"
 
 
-@takes(Reading, Judging)
+@watched
+@takes(Reading, Judging, Watching)
 def explain(
     qrels: QrelsLike,
     run: RunLike | SeveralRuns | None = None,
@@ -33,7 +35,6 @@ def explain(
     *,
     convention: str | None = None,
     errors: Errors = "strict",
-    progress: Progress | None = None,
     **judging: Unpack[HowOptions],
 ) -> Explanation | MeanExplanation | Difference | QueryDifferences:
     """Explain a number: of one query, over all queries, or the difference of two runs.
@@ -52,8 +53,8 @@ def explain(
             whole number is its decimal text.
         convention: as in `evaluate`.
         errors: as in `evaluate`.
-        progress: as in `evaluate`.
-        **judging: each option of `Reading` and `Judging`; `queries` where no query is named.
+        **judging: each option of `Reading`, `Judging` and `Watching`; `queries` where no query is
+            named.
 
     Returns:
         Explanation of a query's value, MeanExplanation of the value over all queries; of two
@@ -98,7 +99,6 @@ recip_rank)
     refuse_others(explain, judging)
     columns = Reading.of(judging).columns
     check_errors(errors)
-    checked("progress", progress, function_or_none)
     how = Judging.of(judging)
     judgments, its_runs, named = arranged(
         *(qrels, run, None if query is None else measure, None),
@@ -133,7 +133,7 @@ recip_rank)
         _check_two(len(by_name), one, how)
     if query is None and len(judgments.query_ids) == 1:
         query = judgments.query_ids[0]
-    found = _page(judgments, by_name, one, query, how, progress)
+    found = _page(judgments, by_name, one, query, how)
     warn_of(found.notes)
     return found
 
@@ -144,18 +144,16 @@ def _page(
     measure: Measure,
     query: str | int | None,
     judging: Judging,
-    progress: Progress | None,
 ) -> Explanation | MeanExplanation | Difference | QueryDifferences:
     """Return the page on one or two runs: of a query, or, if it is None, of all."""
     one, *other = runs.values()
     if query is None and other:
-        return QueryDifferences.of_runs(qrels, runs, measure, judging, progress)
+        return QueryDifferences.of_runs(qrels, runs, measure, judging)
     if query is None:
-        return MeanExplanation.of_run(qrels, one, measure, judging, progress)
+        return MeanExplanation.of_run(qrels, one, measure, judging)
     costs = measure.definition.traits.takes_cost
     scene, *others = (
-        Scene.of(qrels, its, str(query), judging, costs=costs, progress=progress)
-        for its in runs.values()
+        Scene.of(qrels, its, str(query), judging, costs=costs) for its in runs.values()
     )
     if others:
         return Difference.of(scene, others[0], tuple(runs), measure)

@@ -13,7 +13,6 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
 from cranfield.explanation.query import check_limit
-from cranfield.formats.block import Progress
 from cranfield.measures import Measure, definitions, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around
@@ -156,7 +155,6 @@ class MeanExplanation(Shown):
         run: Run,
         measure: Measure,
         judging: Judging,
-        progress: Progress | None = None,
     ) -> "MeanExplanation":
         """Explain a run's value over all queries, with counts beside it.
 
@@ -173,7 +171,7 @@ class MeanExplanation(Shown):
         if judging.ties == "expected":
             beside = beside[:2]
         wished = dict.fromkeys([wanted, *beside])
-        scores = score_runs(qrels, {run.name: run}, wished, judging, progress=progress)[run.name]
+        scores = score_runs(qrels, {run.name: run}, wished, judging)[run.name]
         found = cls.of(scores, wanted, least)
         # What is counted beside it has no ideal ranking.
         unsaid = {*ideals_of(scores.measures, qrels)} - {*ideals_of([wanted], qrels)}

@@ -14,7 +14,6 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.explanation.query import check_limit
 from cranfield.explanation.sentences import change
-from cranfield.formats.block import Progress
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of
 from cranfield.render.numbers import queries_of
@@ -87,10 +86,9 @@ class QueryDifferences(Shown):
         runs: Mapping[str, Run],
         measure: Measure,
         judging: Judging,
-        progress: Progress | None = None,
     ) -> "QueryDifferences":
         """Score two runs, by name, and compare them query by query."""
-        systems = score_runs(qrels, runs, [measure], judging, progress=progress)
+        systems = score_runs(qrels, runs, [measure], judging)
         left, right = systems.values()
         mine, its = (one.per_query(measure) for one in (left, right))
         queries = [query for query in mine if query in its]

@@ -15,7 +15,6 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Ranking, Run
 from cranfield.data.unretrieved import rows_below, with_more
 from cranfield.errors import InputError
-from cranfield.formats.block import Progress
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.measures.registry import nearest
@@ -87,7 +86,6 @@ class Scene:
         judging: Judging,
         *,
         costs: bool = False,
-        progress: Progress | None = None,
     ) -> "Scene":
         """Judge one query of a run.
 
@@ -103,7 +101,7 @@ class Scene:
         if "ids" in (qrels.lists_of, run.lists_of):
             judge(qrels, run, judging)  # which refuses lists that are not as many on both sides
         alone, run = qrels.of([query]), run.against(qrels.spans, judging.overlap)
-        its = run.of(query, judging.order, progress, costs=costs)
+        its = run.of(query, judging.order, costs=costs)
         # Other queries may have judged documents: that this one has none is no reason to refuse it.
         meeting = judge(alone, its, judging, costs=costs, whole=False)
         docs, starts = alone.doc_lists[0], alone.starts

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Block, Cells, Errors, Faults, Load, Progress, Role, Rows
+from cranfield.formats.block import SIZES, Block, Cells, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
     FRACTIONS,
@@ -48,12 +48,10 @@ class NamedColumns(Rows):
         self.numbers = numbers_in(self._found)
 
     @abstractmethod
-    def batches(
-        self, places: Sequence[int], progress: Progress | None
-    ) -> "Iterator[pa.RecordBatch]":
+    def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places, in this order, in batches."""
 
-    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+    def cells(self) -> Iterator[Cells]:
         """Yield what the columns of `lists` hold, as Arrow arrays."""
 
         def where(first: int, queries: "pa.Array", row: int) -> tuple[None, str]:
@@ -61,7 +59,7 @@ class NamedColumns(Rows):
 
         n_rows = 0
         places = list(map(self.names.index, self.lists.values()))
-        for batch in self.batches(places, progress):
+        for batch in self.batches(places):
             for begin in range(0, len(batch), SIZES.lists):
                 columns = dict(
                     zip(self.lists, batch.slice(begin, SIZES.lists).columns, strict=True)
@@ -71,9 +69,7 @@ class NamedColumns(Rows):
         if not n_rows:
             raise InputError("holds no rows", source=self.name)
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of at most about SIZES.rows rows, to be converted in any thread.
 
         None begins within a query's rows. The rows of a query that goes on in the next piece are a
@@ -83,7 +79,7 @@ class NamedColumns(Rows):
         load = partial(self._load, roles, errors)
         held: list[pa.RecordBatch] = []  # adjacent rows of one query, which may go on
         first = row = 0  # the number of the first row held, and of the first behind them
-        for batch in self.batches([self._found[role] for role in roles], progress):
+        for batch in self.batches([self._found[role] for role in roles]):
             for begin in range(0, len(batch), SIZES.rows):
                 piece = batch.slice(begin, SIZES.rows)
                 head = _goes_on(held[-1].column(0), piece.column(0)) if held else 0

@@ -45,7 +45,6 @@ def twice_hint(doc: object, *hints: str) -> str | None:
 
 
 Role = str  # what a column is for: a key of `columns.COLUMNS`
-Progress = Callable[[int], None]
 
 
 @dataclass
@@ -318,7 +317,7 @@ class Rows(ABC):
     #: Of a table whose cells may hold several documents: the columns to take.
     lists: Mapping[Role, str] = {}
 
-    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+    def cells(self) -> Iterator[Cells]:
         """Yield what the columns of `lists` hold, some rows at a time, as it is written there."""
         raise NotImplementedError
 
@@ -328,13 +327,8 @@ class Rows(ABC):
     repeated: LeftOut = LeftOut()
 
     @abstractmethod
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
-        """Yield the rows with the `wanted` columns, all of which there must be.
-
-        `progress` hears of the bytes read.
-        """
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+        """Yield the rows with the `wanted` columns, all of which there must be."""
 
 
 class HeldRows(Rows):
@@ -345,9 +339,7 @@ class HeldRows(Rows):
         self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
         self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block, with those of the `wanted` columns that are held."""
         held = self._block.columns
         columns = {role: held[role] for role in wanted if role in held}

@@ -9,11 +9,12 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError, printable
 from cranfield.formats.batches import NamedColumns
-from cranfield.formats.block import SIZES, Block, Progress
+from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.source import Source
 from cranfield.formats.write import NotTextError, named_columns, number_column
+from cranfield.progress import reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,15 +40,16 @@ class Columnar(NamedColumns):
         with _opened(source, form) as (schema, _, _):
             super().__init__(schema, what, stated, source.name, kind)
 
-    def batches(
-        self, places: Sequence[int], progress: Progress | None
-    ) -> "Iterator[pa.RecordBatch]":
-        """Yield the columns at these places; `progress` hears of their share of the file."""
-        with _opened(self.source, self._form) as (schema, n_rows, read):
+    def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
+        """Yield the columns at these places; whoever watches hears of their share of the file."""
+        with (
+            reading(self.source) as hear,
+            _opened(self.source, self._form) as (schema, n_rows, read),
+        ):
             size = self.source.size
             for batch in read([schema.names[at] for at in places]):
-                if progress is not None:
-                    progress(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
+                if hear is not None:
+                    hear(int(size * len(batch) / n_rows) if size and n_rows else batch.nbytes)
                 yield batch
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import columnar, delimited, json, jsonl, trec
-from cranfield.formats.block import Block, Errors, ListsOf, Load, Progress, Role, Rows
+from cranfield.formats.block import Block, Errors, ListsOf, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
 from cranfield.formats.format import Beginning, Format, Target
 from cranfield.formats.groups import Groups
@@ -177,13 +177,11 @@ class Files(Rows):
         """Whether the order of the rows is the ranking."""
         return all(one.is_ranking for one in self.rows)
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, file after file."""
         wanted = tuple(wanted)
         for one in self.rows:
-            yield from one.blocks(wanted, errors, progress)
+            yield from one.blocks(wanted, errors)
 
 
 def file_rows(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
 from cranfield.formats.batches import NamedColumns
-from cranfield.formats.block import SIZES, Cells, Errors, Load, Progress, Role, Rows
+from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import as_text
@@ -79,9 +79,7 @@ class TableRows(NamedColumns):
         self._table = table
         self.length = len(table)
 
-    def batches(
-        self, places: Sequence[int], progress: Progress | None
-    ) -> "Iterator[pa.RecordBatch]":
+    def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places in batches, which share the table's memory."""
         yield from self._table.select(list(places)).to_batches()
 
@@ -328,7 +326,7 @@ class ObjectRows(Rows):
         )
         self.form, self.name = "rows with lists", what.called
 
-    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+    def cells(self) -> Iterator[Cells]:
         """Yield what the columns of `lists` hold; what a row has not is None."""
 
         def where(first: int, row: int) -> tuple[None, str]:
@@ -340,9 +338,7 @@ class ObjectRows(Rows):
             columns = {role: [_or_none(one, row) for row in rows] for role, one in read.items()}
             yield Cells(columns, partial(where, begin))
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Refuse: these rows are read as cells."""
         raise NotImplementedError
 

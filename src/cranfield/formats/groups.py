@@ -18,7 +18,6 @@ from cranfield.formats.block import (
     Faults,
     LeftOut,
     Load,
-    Progress,
     Role,
     Rows,
 )
@@ -73,9 +72,7 @@ class Groups(Rows):
         groups = {query: self.groups[query] for query in ids}
         return Groups(groups, weights, self.left_out, self, self.repeated)
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block, of which each has the number of its subgroup, if any."""
         yield self.block
 
@@ -151,7 +148,6 @@ def _levels(part: object, where: str) -> dict[str, float]:
 def groups_of_rows(
     rows: Rows,
     errors: Errors,
-    progress: Progress | None = None,
     duplicates: Duplicates = "refuse",
 ) -> Groups:
     """Read rows that have a column of groups: subtopics, or those of preferences.
@@ -167,7 +163,7 @@ def groups_of_rows(
     wanted = in_order(rows.numbers)
     number = "level" if "level" in wanted else "grade"
     called = "group" if number == "level" else "subtopic"
-    for load in rows.blocks(wanted, errors, progress):
+    for load in rows.blocks(wanted, errors):
         block = load()
         faults.left_out += block.left_out
         columns = block.columns

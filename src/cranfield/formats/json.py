@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Progress, Role, Rows
+from cranfield.formats.block import SIZES, Block, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import What
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.identifiers import are_ids, id_bytes
@@ -47,15 +47,13 @@ class JsonNested(Rows):
         form = "[document, ...]" if self.is_ranking else f"{{document: {what.role}}}"
         self.form = f"JSON: {{query: {form}}}"
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         role = next(iter(wanted), None)
         queries: list[Member] = []
         n_rows, empty = 0, True
         names: list[str] = []  # of the first queries: are they columns?
-        for line, query, docs in self._queries(progress):
+        for line, query, docs in self._queries():
             empty = False
             if len(names) <= MOST_COLUMNS:
                 names.append(query)
@@ -70,9 +68,9 @@ class JsonNested(Rows):
                 raise InputError("holds no query", source=self.source.name)
             yield partial(self._block, queries, role, errors)
 
-    def _queries(self, progress: Progress | None) -> Iterator[Member]:
+    def _queries(self) -> Iterator[Member]:
         """Yield (number of the line, query, what it has), one after the other."""
-        with self.source.open(progress) as stream:
+        with self.source.open(heard=True) as stream:
             text = Window(stream, self.source)
             for line in text.members("{}"):
                 query = text.value()
@@ -193,8 +191,8 @@ class JsonLists(JsonNested):
         self.numbers = frozenset([] if self.is_ranking else [what.role])
         self.lists_of, self.form = "ids", LISTS["ids"]
 
-    def _queries(self, progress: Progress | None) -> Iterator[Member]:
-        with self.source.open(progress) as stream:
+    def _queries(self) -> Iterator[Member]:
+        with self.source.open(heard=True) as stream:
             text = Window(stream, self.source)
             for number, line in enumerate(text.members("[]"), 1):
                 yield line, str(number), text.value()

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Progress, Role
+from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
 from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, understood
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import list_columns, take_columns
@@ -176,7 +176,7 @@ class JsonList(JsonLines):
 
     def first(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the first row: the number of its line, its text, and its values."""
-        for line, value in _elements(source, None):
+        for line, value in _elements(source, heard=False):
             if isinstance(value, dict):
                 return line, _shown(value), value
             problem, hint = "expected a JSON object", None
@@ -189,25 +189,23 @@ class JsonList(JsonLines):
             raise InputError(problem, source=source.name, line=line, text=_shown(value), hint=hint)
         raise InputError("holds no rows", source=source.name)
 
-    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+    def cells(self) -> Iterator[Cells]:
         """Yield what the columns of `lists` hold."""
 
         def where(held: list[tuple[int, Any]], row: int) -> tuple[int, str]:
             line, value = held[row]
             return line, _shown(value)
 
-        elements = _elements(self.source, progress)
+        elements = _elements(self.source)
         while held := list(islice(elements, SIZES.lists)):
             rows = [self.held(value) for _, value in held]
             yield Cells.of(self.lists, rows, partial(where, held))
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks."""
         roles = tuple(wanted)
         held: list[Record] = []
-        for line, value in _elements(self.source, progress):
+        for line, value in _elements(self.source):
             raw = _shown(value).encode("utf-8", "replace")
             if not isinstance(value, dict | Repeated):
                 fault = InputError("expected a JSON object", kind="columns")
@@ -237,9 +235,9 @@ def _shown(value: Any) -> str:
     return f"{dict(value) if isinstance(value, dict) else value!r:.200}"
 
 
-def _elements(source: Source, progress: Progress | None) -> Iterator[tuple[int, Any]]:
+def _elements(source: Source, *, heard: bool = True) -> Iterator[tuple[int, Any]]:
     """Yield (number of the line, value) of a JSON list's elements."""
-    with source.open(progress) as stream:
+    with source.open(heard=heard) as stream:
         text = Window(stream, source, RECORDS)
         for line in text.members("[]"):
             yield line, text.value()

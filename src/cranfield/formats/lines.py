@@ -27,7 +27,6 @@ from cranfield.formats.block import (
     Errors,
     Faults,
     Load,
-    Progress,
     Role,
     Rows,
 )
@@ -91,11 +90,11 @@ class Lines(Rows):
         What is yielded first and is not None is taken.
         """
 
-    def cells(self, progress: Progress | None = None) -> Iterator[Cells]:
+    def cells(self) -> Iterator[Cells]:
         """Yield what the columns of `lists` hold, block by block."""
         with self.source.open() as stream:
             number = line_at(stream, self.begin)
-        for _, raw in raw_blocks(self.source, self.cut, [], self.begin, progress):
+        for _, raw in raw_blocks(self.source, self.cut, [], self.begin):
             text = raw.tobytes()
             yield self.cells_of(text, number)
             number += len(text.splitlines())
@@ -119,14 +118,12 @@ class Lines(Rows):
                 return skipped + found
         return query_change(data.tobytes(), self.query_of)
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, to be loaded in any thread."""
         roles = tuple(wanted)
         spare: list[Bytes] = []  # buffers free again: fresh memory costs more than reading
         empty = True
-        for offset, raw in raw_blocks(self.source, self.cut, spare, self.begin, progress):
+        for offset, raw in raw_blocks(self.source, self.cut, spare, self.begin):
             empty = False
             yield partial(self._load, offset, raw, roles, errors, spare)
         if empty:

@@ -19,7 +19,7 @@ from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of
-from cranfield.formats.block import Block, Cells, Errors, Faults, Load, Progress, Role, Rows
+from cranfield.formats.block import Block, Cells, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in
 from cranfield.formats.header import is_list_cell, may_split
 from cranfield.formats.identifiers import are_ids, id_bytes
@@ -58,13 +58,11 @@ class ListRows(Rows):
         self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         roles = tuple(wanted)
         seen: set[bytes] = set()  # the queries of a run
-        for cells in self._rows.cells(progress):
+        for cells in self._rows.cells():
             faults = Faults(errors)
             taken = self._quickly(cells, roles, seen) or self._carefully(cells, roles, seen, faults)
             if self._what is What.RUN:

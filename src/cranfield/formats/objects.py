@@ -21,7 +21,6 @@ from cranfield.formats.block import (
     Faults,
     ListsOf,
     Load,
-    Progress,
     Role,
     Rows,
     twice_hint,
@@ -357,9 +356,7 @@ class NestedRows(Rows):
         self.left_out = faults.left_out
         return good
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         queries: list[str] = []
         n_rows = 0
@@ -425,9 +422,7 @@ class DictOfLists(Rows):
         self._block = Block(*ids, columns, what.called, where_of, empty=empty)
         self.length = len(docs)
 
-    def blocks(
-        self, wanted: Iterable[Role], errors: Errors, progress: Progress | None = None
-    ) -> Iterator[Load]:
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block."""
         columns = {role: self._block.columns[role] for role in wanted}
         yield partial(replace, self._block, columns=columns)

@@ -17,6 +17,7 @@ from cranfield.formats import compression
 from cranfield.formats.compression import KeptOpen, compressed, compression_of, decompressed
 from cranfield.formats.pipe import Pipe, PipeReader
 from cranfield.formats.url import URL, WEB, Answer, file_system, without_secrets
+from cranfield.progress import reading
 from cranfield.render.numbers import number_of
 
 if TYPE_CHECKING:
@@ -112,14 +113,17 @@ class Source:
         return found
 
     @contextlib.contextmanager
-    def open(self, progress: Callable[[int], None] | None = None) -> Iterator[IO[bytes]]:
+    def open(self, *, heard: bool = False) -> Iterator[IO[bytes]]:
         """Open the bytes, decompressed; a broken or unreadable file is an InputError.
 
-        `progress` hears how many of the stored bytes were read, whenever some were.
+        `heard`: it is to be read, not only looked at, and whoever watches hears of every byte.
         """
-        with self._stored() as (stored, kind):
-            heard = stored if progress is None else cast(IO[bytes], KeptOpen(stored, progress))
-            yield heard if kind is None else decompressed(heard, kind)
+        with (
+            reading(self) if heard else contextlib.nullcontext() as hear,
+            self._stored() as (stored, kind),
+        ):
+            told = stored if hear is None else cast(IO[bytes], KeptOpen(stored, hear))
+            yield told if kind is None else decompressed(told, kind)
 
     @contextlib.contextmanager
     def seekable(self) -> "Iterator[pa.NativeFile]":

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.errors import InputError
-from cranfield.formats.block import SIZES, Progress
+from cranfield.formats.block import SIZES
 from cranfield.formats.source import Source
 
 if TYPE_CHECKING:
@@ -49,10 +49,9 @@ def raw_blocks(
     cut: Callable[[Bytes], int],
     spare: list[Bytes],
     begin: int = 0,
-    progress: Progress | None = None,
 ) -> Iterator[tuple[int, Bytes]]:
     """Yield (offset, lines) from byte `begin` on: whole lines, cut where `cut` says."""
-    with source.open(progress) as stream:
+    with source.open(heard=True) as stream:
         # What is before the first byte of data is in the first block, too.
         size = begin + len(BYTE_ORDER_MARK) + SIZES.bytes
         offset, rest = 0, np.zeros(0, np.uint8)

@@ -34,6 +34,7 @@ from cranfield.orderings.discrimination import Discrimination
 from cranfield.orderings.ordering import Ordering, orderings_of
 from cranfield.orderings.pairs import Correlation, OrderingPair, Swapped
 from cranfield.orderings.rbo import rbo
+from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike
 
@@ -44,7 +45,8 @@ class CorrelateOptions(CorrelationSettingsOptions, AlignmentOptions, HowOptions,
     """The options of `correlate`, as keywords."""
 
 
-@takes(CorrelationSettings, Alignment, Reading, Judging, without=("queries",))
+@watched
+@takes(CorrelationSettings, Alignment, Reading, Judging, Watching, without=("queries",))
 def correlate(
     qrels: Any,
     runs: Any = None,

@@ -25,6 +25,7 @@ from cranfield.data.judging import Judging
 from cranfield.options import refuse_others, takes
 from cranfield.orderings.coefficients import rounded
 from cranfield.orderings.ordering import Ordering, orderings_of, shown_flips
+from cranfield.progress import Watching, parts, watched
 from cranfield.render.numbers import number, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -143,7 +144,8 @@ class SwapOptions(SwapSettingsOptions, AlignmentOptions, HowOptions, total=False
     """The options of `swap_rate`, as keywords."""
 
 
-@takes(SignFlips, Alignment, Reading, Judging, without=("queries",))
+@watched
+@takes(SignFlips, Alignment, Reading, Judging, Watching, without=("queries",))
 def discriminative_power(
     qrels: Any,
     runs: Any = None,
@@ -173,7 +175,8 @@ def discriminative_power(
     return {one.label: power_of(one, settings) for one in every}
 
 
-@takes(SwapSettings, Alignment, Reading, Judging, without=("queries",))
+@watched
+@takes(SwapSettings, Alignment, Reading, Judging, Watching, without=("queries",))
 def swap_rate(
     qrels: Any,
     runs: Any = None,
@@ -230,7 +233,7 @@ def swaps_of(one: Ordering, settings: SwapSettings) -> SwapRate:
     half = n // 2
     seen, swapped = np.zeros((2, len(bins) + 1), np.int64)
     chance = np.random.Generator(np.random.PCG64(settings.seed))
-    for some in blocks(splits if half else 0, max(n, len(left))):
+    for some in parts(blocks(splits if half else 0, max(n, len(left))), "splits", splits):
         order = chance.permuted(np.tile(np.arange(n), (some.stop - some.start, 1)), axis=1)
         halves = order[:, :half], order[:, half : 2 * half]
         means = (rounded(product(_members(each, n), one.values) / half) for each in halves)

@@ -44,6 +44,7 @@ from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError, OptionError
 from cranfield.measures import Measure, Plan
 from cranfield.notes import Note
+from cranfield.progress import steps
 from cranfield.render.numbers import plain
 from cranfield.scoring.completions import (
     Completions,
@@ -153,7 +154,7 @@ def bounds_of(measures: Sequence[Measure], judged: Judged) -> Bounds:
         else:
             alike.setdefault(Way.of(measure, whole=judged.are_whole), []).append(i)
     seen = queries_of(judged) if alike else []
-    for way, columns in alike.items():
+    for way, columns in steps(alike.items(), "bounds"):
         plan = Plan([measures[i] for i in columns])
         tried = Tried(way, seen, top_grade, whole=judged.are_whole)
 

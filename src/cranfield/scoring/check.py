@@ -11,12 +11,12 @@ import numpy as np
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import InputError, printable
-from cranfield.formats.block import Progress
 from cranfield.formats.columns import ColumnsOfBoth, What
 from cranfield.formats.header import columns_for
 from cranfield.formats.source import Source
 from cranfield.notes import Note, gravest_first
-from cranfield.options import checked, function_or_none, refuse_others, takes, whole
+from cranfield.options import checked, refuse_others, takes, whole
+from cranfield.progress import Watching, WatchingOptions, watched
 from cranfield.render.numbers import number_of, plain
 from cranfield.render.plain import folded
 from cranfield.render.shown import Shown
@@ -134,14 +134,18 @@ def _example(finding: Note) -> str:
     return f"{line}: {row}" if line and row else line or row
 
 
-@takes(Reading)
+class CheckOptions(ReadingOptions, WatchingOptions, total=False):
+    """The options of `check`, as keywords."""
+
+
+@watched
+@takes(Reading, Watching)
 def check(
     qrels: QrelsLike,
     runs: RunLike | SeveralRuns | None = None,
     *,
     k: int = 10,
-    progress: Progress | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[CheckOptions],
 ) -> Check:
     """Look for what silently ruins numbers in judgments and runs.
 
@@ -150,8 +154,7 @@ def check(
         runs: a run, or several, as `evaluate` takes them. None: a table that holds both sides, or
             judgments alone.
         k: the depth at which ties and unjudged documents are counted.
-        progress: called with the number of bytes whenever some of a run file were read.
-        **reading: each option of `Reading`.
+        **reading: each option of `Reading` and `Watching`.
 
     Returns:
         A Check: findings of severity "error" (rows that cannot be used, ids that do not match),
@@ -167,7 +170,6 @@ def check(
 
     """
     k = checked("k", k, whole(1))
-    checked("progress", progress, function_or_none)
     refuse_others(check, reading)
     judgments, opened = _both(qrels, runs, Reading.of(reading).columns)
     named = _name_of(judgments.sources, "qrels")
@@ -194,7 +196,7 @@ def check(
         facts[name] = {}
         try:
             run = run.against(judgments.spans, KEPT.overlap)
-            found = about_run(run, judgments, k, facts[name], progress)
+            found = about_run(run, judgments, k, facts[name])
             findings.extend(one.of(name) for one in found)
         except InputError as error:
             unreadable.append(name)

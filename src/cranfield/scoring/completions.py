@@ -18,6 +18,7 @@ from cranfield.measures import Measure
 from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth, Gains
 from cranfield.measures.traits import Bounded
+from cranfield.progress import steps
 from cranfield.scoring.highest_ratio import highest_ratio, rungs_of, sums_from_0
 from cranfield.scoring.variants import rankings, values_of
 
@@ -153,7 +154,7 @@ class Tried:
     def completions(self) -> Iterator[tuple["Completions", int, int]]:
         """Yield completions, how many these are, and how many rows each has."""
         method, weights = self._way.method, self._weights()
-        for i, one in enumerate(self._queries):
+        for i, one in enumerate(steps(self._queries, "bounds")):
             n, within = one.n_unjudged, int(np.count_nonzero(one.unjudged[: self._way.cutoff]))
             grades = self._worths.best_first({0, self._top_grade, *one.levels.tolist()})
             high, low = grades[0].item(), grades[-1].item()

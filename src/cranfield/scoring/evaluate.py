@@ -10,11 +10,12 @@ from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError, OptionError
-from cranfield.formats.block import Errors, Progress, check_errors
+from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
 from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import Note, warn_of
-from cranfield.options import checked, flag, function_or_none, refuse_others, takes
+from cranfield.options import checked, flag, refuse_others, takes
+from cranfield.progress import Watching, WatchingOptions, watched
 from cranfield.render.numbers import plain
 from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
 from cranfield.scoring.scores import Scores, Systems
@@ -29,8 +30,8 @@ DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 MeasuresLike = str | Measure | Iterable[str | Measure]
 
 
-class HowOptions(ReadingOptions, JudgingOptions, total=False):
-    """How data are read, and how a run is judged, as keywords of a function."""
+class HowOptions(ReadingOptions, JudgingOptions, WatchingOptions, total=False):
+    """How data are read, how a run is judged, and who watches, as keywords of a function."""
 
 
 class EvaluateOptions(HowOptions, total=False):
@@ -41,7 +42,6 @@ class EvaluateOptions(HowOptions, total=False):
     slices: Any
     fingerprints: bool
     errors: Errors
-    progress: Progress | None
 
 
 @overload
@@ -72,7 +72,8 @@ def evaluate(
     measures: MeasuresLike = ...,
     **options: Unpack[EvaluateOptions],
 ) -> Any: ...
-@takes(Reading, Judging)
+@watched
+@takes(Reading, Judging, Watching)
 def evaluate(
     qrels: QrelsLike,
     runs: RunLike | SeveralRuns | None = None,
@@ -83,7 +84,6 @@ def evaluate(
     slices: Any = None,
     fingerprints: bool = False,
     errors: Errors = "strict",
-    progress: Progress | None = None,
     **judging: Unpack[HowOptions],
 ) -> Scores | Systems:
     """Score one run, or several, against judgments.
@@ -122,8 +122,7 @@ def evaluate(
             whether two are of the same judgments. It reads runs once more.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
-        progress: called with the number of bytes whenever some of a run file were read.
-        **judging: each option of `Reading` and `Judging`.
+        **judging: each option of `Reading`, `Judging` and `Watching`.
 
     Returns:
         Scores, with the value over all queries, each query's, and the counts of queries; or
@@ -148,7 +147,6 @@ def evaluate(
     """
     refuse_others(evaluate, judging, _more)
     check_errors(errors)
-    checked("progress", progress, function_or_none)
     refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
     how = Judging.of(judging)
@@ -164,15 +162,13 @@ def evaluate(
     one = found_runs if isinstance(found_runs, Run) else None
     several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
     if convention is None:
-        systems = score_runs(
-            judgments, several, wanted, how, bounds=bounds, slices=given, progress=progress
-        )
+        systems = score_runs(judgments, several, wanted, how, bounds=bounds, slices=given)
     elif checked("bounds", bounds, flag):
         raise OptionError("bounds are known of this package's definitions: leave out convention")
     else:
         its = convention_of(convention)
         known = its.known(wanted) if named is DEFAULT_MEASURES else wanted
-        systems = score_by(its, judgments, several, known, how, slices=given, progress=progress)
+        systems = score_by(its, judgments, several, known, how, slices=given)
         if len(known) < len(wanted):
             lacking = ", ".join(str(one) for one in wanted if one not in known)
             text = f"Not computed, since {its.name} has no such measure: {lacking}."
@@ -208,7 +204,6 @@ def score_runs(
     *,
     bounds: bool = False,
     slices: "LabelRows | None" = None,
-    progress: Progress | None = None,
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
     wanted = tuple(measures)
@@ -219,7 +214,7 @@ def score_runs(
         check_bounded(wanted, judging)
     ideals = ideals_of(wanted, qrels)
     several = list(runs.values())
-    meetings = judge_all(qrels, several, judging, progress=progress, costs=plan.takes_cost)
+    meetings = judge_all(qrels, several, judging, costs=plan.takes_cost)
     unusual = [f"{name}={value}" for name, value in judging.unusual().items()]
     options = [Note("options", "info", f"Options: {', '.join(unusual)}.")] if unusual else []
     how = {"cranfield": __version__, **judging.to_dict(), "qrels": qrels.form}
@@ -273,17 +268,13 @@ def score_by(
     judging: Judging = Judging(),
     *,
     slices: "LabelRows | None" = None,
-    progress: Progress | None = None,
 ) -> Systems:
     """Score runs, by name, as another tool does: an evaluation for each way in which it ranks."""
     from cranfield.scoring.join import join
 
     wanted = [*measures]
     groups = convention.groups(wanted, judging)
-    every = [
-        score_runs(qrels, runs, one.measures, one.judging, slices=slices, progress=progress)
-        for one in groups
-    ]
+    every = [score_runs(qrels, runs, one.measures, one.judging, slices=slices) for one in groups]
     return Systems(
         join(convention, wanted, groups, [found[name] for found in every]) for name in runs
     )

@@ -16,7 +16,7 @@ from cranfield.data.run import Run
 from cranfield.data.run_notes import level_scores, mostly, nothing_judged
 from cranfield.data.spelling import affix_of, queries_spelt_otherwise
 from cranfield.errors import InputError
-from cranfield.formats.block import LeftOut, Progress
+from cranfield.formats.block import LeftOut
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.measures import Plan, parse
@@ -138,11 +138,9 @@ def _about_text(source: Source) -> Iterator[Note]:
 # ---- runs ---------------------------------------------------------------------------------------
 
 
-def about_run(
-    run: Run, qrels: Qrels, k: int, facts: dict[str, Any], progress: Progress | None
-) -> Iterator[Note]:
+def about_run(run: Run, qrels: Qrels, k: int, facts: dict[str, Any]) -> Iterator[Note]:
     """Yield what is found in a run; add to its `facts`."""
-    scan = scan_of(run, k, progress)
+    scan = scan_of(run, k)
     facts |= {"read as": run.form, "queries": len(scan.queries), "rows": scan.rows}
     yield from _left_out(scan.left_out)
     if scan.rows:

@@ -40,6 +40,7 @@ from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around, warn_of
 from cranfield.options import refuse_others, takes
+from cranfield.progress import Watching, steps, watched
 from cranfield.render.numbers import plain, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -179,7 +180,8 @@ _NOTES: Mapping[str, str] = {
 _USUAL = "nDCG@10 P@10"
 
 
-@takes(Reading, Judging, without=("judged_only", "unretrieved"))
+@watched
+@takes(Reading, Judging, Watching, without=("judged_only", "unretrieved"))
 def joint_bounds(
     qrels: QrelsLike,
     runs: SeveralRuns | None = None,
@@ -329,7 +331,7 @@ def pair_bounds(
     if adding:
         depth = min(max(one.deepest for one in adding.values()), judging.depth or ENDLESS)
         unjudged = unjudged_of(some, list(runs.values()), depth, judging)
-        for i, one in adding.items():
+        for i, one in steps(adding.items(), "joint bounds"):
             least, most = measures[i].definition.range
             reach = math.inf if most is None else most - least
             of_measure = values[:, :, i].astype(np.float64)
@@ -376,7 +378,7 @@ def _joint(
     # A pair is always taken in the same order, so that the swapped one is its negative to the bit.
     first, second = np.minimum(left, right), np.maximum(left, right)
     order = np.lexsort((second, first))
-    for i in dict.fromkeys(first.tolist()):
+    for i in steps(dict.fromkeys(first.tolist()), "joint bounds"):
         query, document, weight = tables[i]
         is_mine[document] = True
         for pair in order[first[order] == i].tolist():

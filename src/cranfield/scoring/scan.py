@@ -18,7 +18,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import regrouped
 from cranfield.data.run import Run
 from cranfield.data.run_notes import Look
-from cranfield.formats.block import Block, LeftOut, Load, Progress
+from cranfield.formats.block import Block, LeftOut, Load
 
 _MANY = 10_000
 _UNSEEN = {"Cc", "Cf", "Co", "Cn", "Cs", "Zs", "Zl", "Zp"}  # kinds of characters, as Unicode has
@@ -67,9 +67,9 @@ class Scan:
         return alike and (self.low, self.high) == (grades.min(), grades.max())
 
 
-def scan_of(run: Run, k: int, progress: Progress | None) -> Scan:
+def scan_of(run: Run, k: int) -> Scan:
     """Return what is seen of a run's rows; ties are counted down to rank `k`, too."""
-    scan = _added(run, run.every_row(sorted(run.numbers), progress), k)
+    scan = _added(run, run.every_row(sorted(run.numbers)), k)
     scan.left_out += run.left_out
     if not scan.apart:
         return scan

@@ -14,6 +14,7 @@ from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.options import finite, refuse_others, takes
+from cranfield.progress import Watching, WatchingOptions, steps, watched
 from cranfield.render.numbers import number, number_of, or_none, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -28,14 +29,19 @@ _OF_WHOLE = 4  # to so many decimals a whole number is compared
 Way = tuple[Measure, Judging]  # how a number is computed
 
 
-@takes(Reading)
+class ConventionsOptions(ReadingOptions, WatchingOptions, total=False):
+    """The options of `conventions`, as keywords."""
+
+
+@watched
+@takes(Reading, Watching)
 def conventions(
     qrels: QrelsLike,
     run: RunLike | SeveralRuns | None = None,
     measure: str | Measure = _USUAL,
     *,
     value: float | str | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ConventionsOptions],
 ) -> "SideBySide":
     """Compute a number as every tool does that has a convention here, side by side.
 
@@ -49,7 +55,7 @@ def conventions(
         measure: one measure.
         value: a number that some tool gave; as many decimals are compared as it has (a text keeps
             its last zeros: "0.820"), of a whole number four.
-        **reading: each option of `Reading`.
+        **reading: each option of `Reading` and `Watching`.
 
     Raises:
         InputError: as `evaluate`.
@@ -309,7 +315,7 @@ def _values(qrels: Qrels, run: Run, ways: Iterable[Way]) -> dict[Way, float | Cr
     by_judging: dict[Judging, list[Measure]] = {}
     for measure, judging in ways:
         by_judging.setdefault(judging, []).append(measure)
-    for judging, measures in by_judging.items():
+    for judging, measures in steps(by_judging.items(), "conventions"):
         try:
             scores = score_runs(qrels, {run.name: run}, measures, judging)[run.name]
             found |= {(one, judging): scores[one] for one in measures}

@@ -216,7 +216,7 @@ def no_table(form: Form, data: Any) -> InputError:
 def text_of(source: Source) -> str:
     """Return all of a text file; InputError if it is none in UTF-8."""
     refuse_binary(source, source.start(4096))
-    with source.open() as stream:
+    with source.open(heard=True) as stream:
         raw = stream.read().removeprefix(BYTE_ORDER_MARK)
     try:
         return raw.decode()

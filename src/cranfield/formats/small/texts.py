@@ -141,7 +141,7 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 def _sieved(source: Source, wanted: Collection[str]) -> str:
     """Return a text in which the lines of other ids are blank, if it is one of lines."""
     refuse_binary(source, source.start(4096))
-    with source.open() as stream:
+    with source.open(heard=True) as stream:
         lines = _lines_of(stream)
         first = next(lines, b"").removeprefix(BYTE_ORDER_MARK)
         is_wanted = _sieve(first, wanted)

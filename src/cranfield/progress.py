@@ -1,0 +1,289 @@
+"""Progress: how far a call is, for whoever waits for it; shown as a bar, or told to a function.
+
+Whatever may take longer than a second says what it does, as a `stage`, or as the `steps` of a loop;
+files say themselves how much of them is read. A verb takes `progress=` by `watched`; the command
+line watches every command. Without either, nothing is counted.
+
+Who watches is known to the context of the call (`contextvars`), as NumPy's `errstate` is: neither
+another thread nor another call sees it, and no function hands it down.
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Protocol, TypedDict, TypeVar, cast
+
+from cranfield.bar import Bar, bar_here
+from cranfield.options import Options, checked, option
+
+Hear = Callable[[int], None]
+ProgressLike = bool | Hear | None
+
+_In = TypeVar("_In")
+_Verb = TypeVar("_Verb", bound=Callable[..., Any])
+
+AFTER = 1.0  # seconds, before which nothing is shown
+_EVERY = 0.1  # seconds between two pictures
+
+
+def _progress(value: Any) -> ProgressLike:
+    if value is not None and not isinstance(value, bool) and not callable(value):
+        raise ValueError("True, or a function to call with numbers of bytes")
+    return cast(ProgressLike, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watching(Options):
+    """Who is to know how far a call is."""
+
+    progress: ProgressLike = option(
+        None,
+        "True shows what is done, how far it is and how long it still takes, from the second "
+        "second on: on the standard error, if that is a terminal, or below the cell of a notebook. "
+        "A function is called with a number of bytes whenever some of a file were read; it hears "
+        "of nothing else.",
+        _progress,
+    )
+
+
+class Sized(Protocol):
+    """A file to be read."""
+
+    name: str
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes it has, None where that is not known."""
+
+
+class Stage:
+    """Something that is done, and how much of it; called with how much more is done."""
+
+    def __init__(self, watch: "Watch", what: str, total: int | None, unit: str) -> None:
+        self.what = what
+        self.total = total  # None: that is not known
+        self.unit = unit
+        self.done = 0
+        self._watch = watch
+
+    def __call__(self, n: int = 1) -> None:
+        """Hear that so much more is done."""
+        self.done += n
+        self._watch.look()
+
+    def share(self, of_next: float | None) -> float | None:
+        """Return how much is done, 0 to 1; of the next step, `of_next` is. None: not known."""
+        if not self.total:
+            return None
+        begun = of_next or 0.0 if self.unit == "steps" else 0.0
+        return min(1.0, (self.done + begun) / self.total)
+
+
+class Watch:
+    """Who watches a call: a function that hears of bytes, or a bar."""
+
+    def __init__(self, hear: Hear | None = None, *, shows: bool = False) -> None:
+        self.hear = hear
+        self.stages: list[Stage] = []  # the outermost first
+        self._shows = shows
+        self._bar: Bar | None = None
+        self._since = 0.0  # when the stage began that is the outermost now
+        self._next: float | None = None  # when the next picture may be shown; None: never yet
+
+    def begin(self, what: str, total: int | None, unit: str) -> Stage:
+        """Return a stage that begins now, within those that have not ended."""
+        if not self.stages:
+            self._since = monotonic()
+            self._next = self._since + AFTER if self._next is None else self._next
+        self.stages.append(stage := Stage(self, what, total, unit))
+        self.look()
+        return stage
+
+    def end(self, stage: Stage) -> None:
+        """Hear that a stage has ended; with the last of them the bar goes, for what is printed."""
+        self.stages.remove(stage)
+        if not self.stages:
+            self.close()
+
+    def look(self) -> None:
+        """Show how far it is, if it is time to."""
+        if not (self._shows and self.stages) or self._next is None:
+            return
+        if (now := monotonic()) < self._next:
+            return
+        self._next = now + _EVERY
+        if self._bar is None:
+            self._bar = bar_here()
+        if self._bar is None:  # there is nowhere to show it
+            self._shows = False
+            return
+        share: float | None = None
+        for stage in reversed(self.stages):
+            share = stage.share(share)
+        now_done = self.stages[-1]
+        left = (now - self._since) * (1 - share) / share if share else None
+        self._bar.draw(now_done.what, share, (now_done.done, now_done.unit), left)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+_WATCH: ContextVar[Watch | None] = ContextVar("_WATCH", default=None)
+
+
+def looked_at() -> Callable[[], None] | None:
+    """Return what to call now and then while one waits; None if nobody watches."""
+    watch = _WATCH.get()
+    return None if watch is None else watch.look
+
+
+def _unheard(n: int = 1) -> None:
+    """Hear of nothing: nobody watches."""
+
+
+@contextlib.contextmanager
+def stage(
+    what: str, total: int | None = None, unit: str = "steps"
+) -> Iterator[Callable[..., None]]:
+    """Say that something is done in the block, as "flips"; call what it gives with each part done.
+
+    `total` is how many there are in all, None where that is not known. `unit` is what is counted:
+    "bytes", "flips", ...; a stage of "steps" may have other stages within each step, and is then
+    as far as these are.
+
+    >>> with stage("flips", 100, "flips") as done:
+    ...     done(50)
+    """
+    watch = _WATCH.get()
+    if watch is None:
+        yield _unheard
+        return
+    begun = watch.begin(what, total, unit)
+    try:
+        yield begun
+    finally:
+        watch.end(begun)
+
+
+def steps(items: Iterable[_In], what: str, total: int | None = None) -> Iterator[_In]:
+    """Yield the items, each of which is a step of what is done.
+
+    >>> [*steps("abc", "letters")]
+    ['a', 'b', 'c']
+    """
+    if _WATCH.get() is None:
+        yield from items
+        return
+    n = getattr(items, "__len__", lambda: None)() if total is None else total
+    with stage(what, n) as done:
+        for item in items:
+            yield item
+            done()
+
+
+def parts(slices: Iterable[slice], what: str, n: int) -> Iterator[slice]:
+    """Yield slices of 0 to n, which are the parts in which something is done n times.
+
+    >>> [*parts([slice(0, 8), slice(8, 10)], "resamples", 10)]
+    [slice(0, 8, None), slice(8, 10, None)]
+    """
+    with stage(what, n, what) as done:
+        for some in slices:
+            yield some
+            done(some.stop - some.start)
+
+
+@contextlib.contextmanager
+def reading(source: Sized) -> Iterator[Hear | None]:
+    """Say that a file is read; give what hears of its bytes, None if nobody watches.
+
+    Where the files of a stage of "bytes" are read, it is a part of that.
+    """
+    watch = _WATCH.get()
+    if watch is None:
+        yield None
+        return
+    what = f"reading {source.name.rpartition('/')[2]}"
+    within = watch.stages[-1] if watch.stages and watch.stages[-1].unit == "bytes" else None
+    stage = within or watch.begin(what, source.size, "bytes")
+    stage.what = what
+
+    def heard(n: int) -> None:
+        if watch.hear is not None:
+            watch.hear(n)
+        stage(n)
+
+    try:
+        yield heard
+    finally:
+        if stage is not within:
+            watch.end(stage)
+
+
+@contextlib.contextmanager
+def of_files(sources: Sequence[Sized]) -> Iterator[None]:
+    """Say that some files are read in the block, one after the other."""
+    if _WATCH.get() is None or not sources:
+        yield
+        return
+    sizes = [source.size for source in sources]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    with stage("reading", total, "bytes"):
+        yield
+
+
+@contextlib.contextmanager
+def watching(progress: ProgressLike, *, name: str = "progress") -> Iterator[None]:
+    """Have the calls in the block watched as `progress=` says; None and False change nothing."""
+    asked = checked(name, progress, _progress)
+    if asked is None or asked is False:
+        yield
+        return
+    watch = Watch(shows=True) if asked is True else Watch(asked)
+    before = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(before)
+        watch.close()
+
+
+@contextlib.contextmanager
+def unwatched() -> Iterator[None]:
+    """Let nobody know of the block: of a look at what is read in full, too."""
+    before = _WATCH.set(None)
+    try:
+        yield
+    finally:
+        _WATCH.reset(before)
+
+
+def watched(verb: _Verb) -> _Verb:
+    """Have a verb take `progress=`; see `Watching`, which `takes` names in its signature."""
+
+    @functools.wraps(verb)
+    def with_progress(*args: Any, progress: ProgressLike = None, **how: Any) -> Any:
+        if progress is None:  # as most often
+            return verb(*args, **how)
+        with watching(progress):
+            return verb(*args, **how)
+
+    return cast(_Verb, with_progress)
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class WatchingOptions(TypedDict, total=False):
+    """The options of Watching, as keywords of a function."""
+
+    progress: ProgressLike
+
+
+# ---- end
