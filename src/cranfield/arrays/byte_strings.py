@@ -83,7 +83,9 @@ class ByteStrings:
         """Return the identifiers at `rows`, which share this column's bytes."""
         in_order = isinstance(rows, slice) and rows.step in (None, 1)
         adjacent, ordered = self._adjacent and in_order, self._ordered and in_order
-        return type(self)(self._data, self._start[rows], self.length[rows], adjacent, ordered)
+        taken = type(self)(self._data, self._start[rows], self.length[rows], adjacent, ordered)
+        taken._is_clean = self._is_clean
+        return taken
 
     def to_list(self) -> list[bytes]:
         """Return the identifiers as bytes."""
@@ -173,6 +175,7 @@ class ByteStrings:
         if self._adjacent and int(self.length.min()) > 0:
             low, high = int(self._start[0]), int(self._start[-1]) + int(self.length[-1])
             if b"\0" not in self._data[low:high].tobytes():
+                self._is_clean = True
                 return None
         spoilt: Bools = self.length == 0
         for j, rows in self._going_on():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.arrays.byte_strings import FEW_WORDS, ByteStrings
+from cranfield.arrays.byte_strings import FEW_WORDS, ByteStrings, Words
 from cranfield.arrays.ranked import Ints
 from cranfield.errors import InputError
 
@@ -143,11 +143,28 @@ class Ids(ByteStrings):
         n, w = len(self), self.n_words
         if w > FEW_WORDS:
             return Ids.of(self.to_list())
-        words = np.zeros((n + 1) * w + 1, np.uint64)
-        for j in range(w):
-            words[j : n * w : w] = self._raw_word(j)
-        start = np.arange(n, dtype=np.int64 if n * w >> 28 else np.int32) * (8 * w)
-        return Ids(words.view(np.uint8), start, self.length, ordered=True)
+        rows = np.zeros((n + 1, max(w, 1)), np.uint64)
+        self.put_words(rows[:n])
+        return Ids.in_rows(rows, 0, self.length)
+
+    def put_words(self, rows: Words) -> None:
+        """Put the words into a matrix, (rows, words), of zeros."""
+        for j in range(self.n_words):
+            rows[:, j] = self._raw_word(j)
+
+    @classmethod
+    def in_rows(cls, rows: Words, at: int, length: Ints) -> "Ids":
+        """Make a column of identifiers whose words are in a matrix, (rows, width), from `at` on.
+
+        Behind the last of them there is another word. Their memory is shared.
+        """
+        if len(length) == 0:
+            return cls.of([])
+        step = 8 * rows.shape[1]
+        start = np.arange(len(length), dtype=np.int64 if rows.size >> 28 else np.int32)
+        start *= step
+        start += 8 * at
+        return cls(rows.reshape(-1).view(np.uint8), start, length, ordered=True)
 
     def are_digits(self) -> bool:
         """Tell whether there is nothing but decimal digits in any of them, and none is empty."""

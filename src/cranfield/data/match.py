@@ -20,6 +20,7 @@ from cranfield.data.order import (
     Grouped,
     Placed,
     are_above,
+    are_apart,
     come_back,
     placed,
     single,
@@ -90,7 +91,7 @@ def _matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -
                             break
                         yield i, load
 
-    def matched(task: tuple[int, Load]) -> tuple[int, _Part]:
+    def matched(task: tuple[int, Load]) -> tuple[int, _Part | None]:
         i, load = task
         try:
             return i, _matched_block(qrels, runs[i], judging, load)
@@ -108,15 +109,16 @@ def _matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -
         ready = ready or next(done, None)
         if ready is not None and ready[0] == i:
             for _, part in ready[1]:
-                if i in apart or come_back(part.queries, seen):
+                if part is None or i in apart or come_back(part.queries, seen):
                     apart.add(i)
-                parts.append(part)
+                else:
+                    parts.append(part)
             ready = None
         if i in apart:
             from cranfield.data.regroup import regrouped
 
             whole = ((i, load) for load in regrouped(run.blocks(judging.order, costs=costs)))
-            parts = [part for _, part in in_threads(matched, whole)]
+            parts = [part for _, part in in_threads(matched, whole) if part is not None]
         yield _match_of(qrels, parts, i in apart)
 
 
@@ -135,9 +137,15 @@ class _Part(NamedTuple):
     dropped: Dropped
 
 
-def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Part:
-    """Find a block's judged documents and their ranks. Runs in a thread of its own."""
-    whole = run.grouped(load(), judging)
+def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Part | None:
+    """Find a block's judged documents and their ranks; None if its queries are plainly apart.
+
+    Runs in a thread of its own.
+    """
+    block = load()
+    if are_apart(block):
+        return None
+    whole = run.grouped(block, judging)
     block, queries = whole.block, [*whole.queries, *whole.block.empty]
     codes = np.array([qrels.codes.get(query, -1) for query in queries], np.int64)
     code = codes[: len(whole.queries)]

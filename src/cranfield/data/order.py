@@ -84,6 +84,19 @@ def come_back(queries: list[bytes], seen: set[bytes]) -> bool:
     return len(seen) < n
 
 
+def are_apart(block: Block) -> bool:
+    """Tell by a block's first rows whether queries come back after others: it need not be sorted.
+
+    Where they tell nothing, it may be so all the same.
+    """
+    first = block.query.take(slice(0, _FIRST_ROWS))
+    queries = first.take(first.begins()).to_list()
+    return come_back(queries, set())
+
+
+_FIRST_ROWS = 4096  # of rows in any order, among ten million queries, two have one query
+
+
 def _again(block: Block, group: Ints, rows: Ints, by: Floats | None = None) -> Ints:
     """Return those of `rows`, ascending, whose query and document a row above has, too.
 
@@ -271,8 +284,7 @@ def _in_pairs(upper: Ints) -> int:
 
 def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -> tuple[Ints, Ints]:
     """Return `rows`, group by group, in the order of the ranking; and those that are tied."""
-    by_score = rows[(-scores[rows]).argsort()]  # ties are sorted below
-    ordered = by_score[_narrow(whole.group[by_score]).argsort(kind="stable")]
+    ordered = _falling(scores[rows], whole.group[rows], rows)  # ties are sorted below
     new_tie = changes(whole.group[ordered], scores[ordered])
     if new_tie.all():
         return ordered, ordered[:0]
@@ -287,6 +299,24 @@ def _sorted_rows(whole: Grouped, scores: Floats, rows: Ints, judging: Judging) -
     by_number = np.lexsort(keys)
     ordered[in_tie] = ordered[in_tie][by_number]
     return ordered, ordered[in_tie]
+
+
+def _falling(scores: Floats, group: Ints, rows: Ints) -> Ints:
+    """Return `rows`, (rows,), group by group, the highest score first; equal ones in any order.
+
+    Groups of about one size are the rows of a matrix: many short sorts take less than a long one.
+    """
+    begins = np.flatnonzero(changes(group))
+    counts = np.diff(np.append(begins, len(group)))
+    n, longest = len(counts), int(counts.max(initial=0))
+    if n * longest <= 2 * len(rows):
+        there = np.arange(longest) < counts[:, None]
+        low = np.full(there.shape, np.nan)  # which comes behind every number
+        low[there] = -scores
+        order = low.argsort(axis=1) + begins[:, None]
+        return rows[order[there]]
+    by_score = (-scores).argsort()
+    return rows[by_score[_narrow(group[by_score]).argsort(kind="stable")]]
 
 
 def _narrow(groups: Ints) -> Ints:

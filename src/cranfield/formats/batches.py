@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.arrays.rows import changes
 from cranfield.errors import InputError
+from cranfield.formats.arrow_lists import field_of, fields_of, is_list, listed
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
@@ -37,10 +39,12 @@ class NamedColumns(Rows):
         self, schema: "pa.Schema", what: What, stated: ColumnsLike | None, source: str, form: str
     ) -> None:
         self.name = source
-        self.names = names = list(schema.names)
+        self._fields, stated = fields_of(schema, what, stated)
+        self.names = names = [*schema.names, *self._fields]
         self._found = take_columns(names, what, stated, source)
         self.taken = {role: names[at] for role, at in self._found.items()}
-        kinds: list[object] = [[] if _LIST.match(str(kind)) else None for kind in schema.types]
+        kinds: list[object] = [[] if is_list(kind) else None for kind in schema.types]
+        kinds += [[] for _ in self._fields]
         self.lists = list_columns(names, self._found, what, stated, kinds.__getitem__)
         if not self.lists:
             _check_types(schema, self._found, source)
@@ -58,14 +62,20 @@ class NamedColumns(Rows):
             return None, f"row {first + row}: query {queries[row].as_py()!r:.80}"
 
         n_rows = 0
-        places = list(map(self.names.index, self.lists.values()))
-        for batch in self.batches(places):
-            for begin in range(0, len(batch), SIZES.lists):
-                columns = dict(
-                    zip(self.lists, batch.slice(begin, SIZES.lists).columns, strict=True)
-                )
-                yield Cells(columns, partial(where, n_rows + begin, columns["query"]))
-            n_rows += len(batch)
+        fields = {role: self._fields.get(name) for role, name in self.lists.items()}
+        held = {role: one.column if one else self.lists[role] for role, one in fields.items()}
+        names = list(dict.fromkeys(held.values()))
+        batches = self.batches(list(map(self.names.index, names)))
+        for piece in _pieces(batches, SIZES.lists):
+            whole = dict(zip(names, map(_whole, piece.columns), strict=True))
+            columns = {
+                role: field_of(whole[held[role]], one.name) if one else whole[held[role]]
+                for role, one in fields.items()
+            }
+            for begin, end in _cuts(columns["doc"]):
+                some = {role: one.slice(begin, end - begin) for role, one in columns.items()}
+                yield Cells(some, partial(where, n_rows + begin, some["query"]))
+            n_rows += len(piece)
         if not n_rows:
             raise InputError("holds no rows", source=self.name)
 
@@ -73,36 +83,35 @@ class NamedColumns(Rows):
         """Yield the rows in blocks of at most about SIZES.rows rows, to be converted in any thread.
 
         None begins within a query's rows. The rows of a query that goes on in the next piece are a
-        block of their own: so only these have to be copied together.
+        block of their own: so only these have to be copied together. Small batches are combined.
         """
+        import pyarrow as pa
+
         roles = ("query", "doc", *wanted)
         load = partial(self._load, roles, errors)
-        held: list[pa.RecordBatch] = []  # adjacent rows of one query, which may go on
+        held = None  # adjacent rows of one query, which may go on
         first = row = 0  # the number of the first row held, and of the first behind them
-        for batch in self.batches([self._found[role] for role in roles]):
-            for begin in range(0, len(batch), SIZES.rows):
-                piece = batch.slice(begin, SIZES.rows)
-                head = _goes_on(held[-1].column(0), piece.column(0)) if held else 0
-                if head:
-                    held.append(piece.slice(0, head))
-                if head < len(piece):
-                    if held:
-                        yield partial(load, first, held)
-                    rest = piece.slice(head)
-                    last = _last_query(rest.column(0))
-                    if last:
-                        yield partial(load, row + head, [rest.slice(0, last)])
-                    held, first = [rest.slice(last)], row + head + last
-                row += len(piece)
-        if not held:
+        places = [self._found[role] for role in roles]
+        for piece in _pieces(self.batches(places), SIZES.rows):
+            head = 0 if held is None else _goes_on(held.column(0), piece.column(0))
+            if head and held is not None:
+                held = pa.concat_tables([held, piece.slice(0, head)])
+            if head < len(piece):
+                if held is not None:
+                    yield partial(load, first, held)
+                rest = piece.slice(head)
+                last = _last_query(rest.column(0))
+                if last:
+                    yield partial(load, row + head, rest.slice(0, last))
+                held, first = rest.slice(last), row + head + last
+            row += len(piece)
+        if held is None:
             raise InputError("holds no rows", source=self.name)
         yield partial(load, first, held)
 
-    def _load(
-        self, roles: Sequence[Role], errors: Errors, first: int, pieces: "list[pa.RecordBatch]"
-    ) -> Block:
+    def _load(self, roles: Sequence[Role], errors: Errors, first: int, rows: "pa.Table") -> Block:
         """Return adjacent rows, of which the first has the number `first`."""
-        columns = [_one_below_another(several) for several in zip(*pieces, strict=True)]
+        columns = list(map(_whole, rows.columns))
         faults = Faults(errors)
         bad = np.zeros(len(columns[0]), np.bool_)  # rows with a fault
         found: dict[Role, Any] = {}
@@ -140,18 +149,49 @@ class NamedColumns(Rows):
         return replace(block, left_out=faults.left_out)
 
 
-def _one_below_another(columns: "Sequence[pa.Array]") -> "pa.Array":
-    """Return several columns as one, whose dictionary has room for the entries of all."""
+def _pieces(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterator[pa.Table]":
+    """Yield the rows of batches, some of which may be small or large, so many at a time."""
     import pyarrow as pa
 
-    if len(columns) == 1:
-        return columns[0]
-    if pa.types.is_dictionary(columns[0].type):
-        columns = [
+    held: list[pa.RecordBatch] = []
+    room = size
+    for batch in batches:
+        at = 0
+        while at < len(batch):
+            held.append(batch.slice(at, room))
+            at, room = at + len(held[-1]), room - len(held[-1])
+            if not room:
+                yield pa.Table.from_batches(held)
+                held, room = [], size
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _whole(column: "pa.ChunkedArray") -> "pa.Array":
+    """Return a column in one piece, whose dictionary has room for the entries of all."""
+    import pyarrow as pa
+
+    chunks = column.chunks
+    if len(chunks) == 1:
+        return chunks[0]
+    if pa.types.is_dictionary(column.type):
+        chunks = [
             pa.DictionaryArray.from_arrays(one.indices.cast(pa.int64()), one.dictionary)
-            for one in columns
+            for one in chunks
         ]
-    return pa.concat_arrays(columns)
+    return pa.concat_arrays(chunks)
+
+
+def _cuts(lists: "pa.Array") -> Iterator[tuple[int, int]]:
+    """Yield begin and end of adjacent rows whose lists hold about SIZES.rows, or of a row alone."""
+    found = listed(lists)
+    ends = np.arange(len(lists)) if found is None else np.cumsum(found[1])
+    begin = 0
+    while begin < len(lists):
+        before = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + SIZES.rows, side="right")))
+        yield begin, end
+        begin = end
 
 
 def _windows(n: int) -> Iterator[int]:
@@ -163,28 +203,31 @@ def _windows(n: int) -> Iterator[int]:
     yield n
 
 
-def _goes_on(above: "pa.Array", queries: "pa.Array") -> int:
+def _goes_on(above: "pa.ChunkedArray", queries: "pa.ChunkedArray") -> int:
     """Return how many of the first rows have the query of the last row above."""
-    last = ids_of(above.slice(len(above) - 1))[0][0]
-    if ids_of(queries.slice(0, 1))[0][0] != last:
+    last = _ids(above.slice(len(above) - 1))[0]
+    if _ids(queries.slice(0, 1))[0] != last:
         return 0
     for size in _windows(len(queries)):
-        begins = ids_of(queries.slice(0, size))[0].begins()
+        begins = _ids(queries.slice(0, size)).begins()
         if len(begins) > 1:
             return int(begins[1])
     return len(queries)
 
 
-def _last_query(queries: "pa.Array") -> int:
+def _last_query(queries: "pa.ChunkedArray") -> int:
     """Return where the rows of the last query begin."""
     for size in _windows(len(queries)):
-        begins = ids_of(queries.slice(len(queries) - size))[0].begins()
+        begins = _ids(queries.slice(len(queries) - size)).begins()
         if len(begins) > 1:
             break
     return len(queries) - size + int(begins[-1])
 
 
-_LIST = re.compile(r"(large_|fixed_size_)?list(_view)?<")
+def _ids(column: "pa.ChunkedArray") -> Ids:
+    return ids_of(_whole(column))[0]
+
+
 _TEXT = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
 _WHOLE = r"u?int(8|16|32|64)"
 ID_TYPE = re.compile(f"{_TEXT}|{_WHOLE}")
@@ -230,13 +273,19 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
         if len(entries) == 0:
             return Ids.of([b""] * len(column)), missing
         rows = np.from_dlpack(codes.cast(pa.int64()))
-        if len(entries) > len(column):  # which many small batches may share
-            used, rows = np.unique(rows, return_inverse=True)
-            entries = _taken(entries, used)
-        ids, none = ids_of(entries)
-        if none is not None:
-            missing = none[rows] if missing is None else none[rows] | missing
-        return ids.take(rows), missing
+        if len(entries) > len(column):  # which many blocks may share
+            ids, none = ids_of(_taken(entries, rows))
+        else:
+            ids, none = ids_of(entries)
+            ids, none = _repeated(ids, rows), None if none is None else none[rows]
+        return ids, missing if none is None else none if missing is None else none | missing
+    if pa.types.is_integer(kind) and not column.null_count and len(column):
+        size = kind.bit_width // 8
+        bits = np.frombuffer(column.buffers()[1], f"u{size}", len(column), size * column.offset)
+        new = changes(bits)
+        if 4 * np.count_nonzero(new) < len(column):  # as those of queries: each is written once
+            once = _taken(column, np.flatnonzero(new)).cast(pa.large_string())
+            return _repeated(Ids.of_arrow(once), np.cumsum(new) - 1), None
     if kind in (pa.string_view(), pa.binary_view()):
         short = Ids.of_views(column)
         if short is not None:
@@ -247,6 +296,12 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
     elif pa.types.is_fixed_size_binary(kind):
         column = column.cast(pa.large_binary())
     return Ids.of_arrow(column), missing
+
+
+def _repeated(ids: Ids, rows: Ints) -> Ids:
+    """Return ids at `rows`, many of which have the same."""
+    ids.spoilt()  # if none is, it is not looked for in each row again
+    return ids.take(rows)
 
 
 def _taken(entries: "pa.Array", rows: Ints) -> "pa.Array":

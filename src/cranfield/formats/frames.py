@@ -110,7 +110,7 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
 
 def _refuse_sets(frame: Any, name: str, what: What) -> None:
     """Raise InputError for a set in the place of a ranking."""
-    if any(isinstance(cell, Set) for cell in frame[name]):
+    if name in frame and any(isinstance(cell, Set) for cell in frame[name]):
         problem = f"column {name!r} holds a set, which has no order"
         raise InputError(problem, source=what.called, hint="Give lists, best first.")
 

@@ -18,6 +18,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.errors import DuplicateError, InputError
+from cranfield.formats.arrow_lists import listed
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of
 from cranfield.formats.block import Block, Cells, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in
@@ -112,7 +113,11 @@ class ListRows(Rows):
         """
         column, name = cells.columns[role], self.lists[role]
         if not isinstance(column, list):
-            return _lists_of_arrow(column)
+            found = listed(column)
+            is_empty = role == "doc" and self._what is What.QRELS  # of judgments, that is a fault
+            if found is None or (is_empty and found[2] is not None):
+                return None
+            return found[:2]
         is_ranked = role != "doc" or self._what is What.RUN
         try:
             lists = [
@@ -265,26 +270,14 @@ class _Taken(NamedTuple):
 # ---- columns at once ----------------------------------------------------------------------------
 
 
-def _lists_of_arrow(column: Any) -> tuple[Any, Ints] | None:
-    """Return the values of an Arrow array of lists, and how many each has; None for a null."""
-    import pyarrow as pa
-
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        return None
-    values = column.flatten()
-    if column.null_count or values.null_count:
-        return None
-    ends: Ints = np.from_dlpack(column.offsets.cast(pa.int64()))
-    return values, np.diff(ends)
-
-
 def _ids_in(values: Any) -> Ids | None:
     """Return the ids in a list or an Arrow array; None if one is none."""
     if not isinstance(values, list):
-        if not ID_TYPE.fullmatch(str(values.type)) or values.null_count:
+        entries = values.dictionary if hasattr(values, "dictionary") else values
+        if not ID_TYPE.fullmatch(str(entries.type)) or values.null_count:
             return None
-        ids, _ = ids_of(values)
-        return ids if ids.spoilt() is None else None
+        ids, missing = ids_of(values)
+        return ids if missing is None and ids.spoilt() is None else None
     kinds = {*map(type, values)}
     if kinds <= {str, WrittenNumber}:
         numbers = (one for one in values if type(one) is WrittenNumber)
