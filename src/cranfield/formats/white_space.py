@@ -83,7 +83,10 @@ class WhiteSpace(Lines):
     def _read(self, raw: Bytes, columns: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
         if len(raw) == 0:
             return None
-        n_columns = _first_line(raw).count(b" ") + 1
+        first = _first_line(raw)
+        if first != b" ".join(first.split()):  # nor will the others be clean
+            return None
+        n_columns = first.count(b" ") + 1
         if n_columns < self._n_columns or (n_columns > self._n_columns and not self._more):
             return None
         arrays = read_csv(raw, " ", n_columns, columns)
