@@ -189,8 +189,7 @@ class Ids(ByteStrings):
 
     def begin_with(self, byte: int) -> bool:
         """Tell whether any of the identifiers (none is empty) begins with this byte."""
-        found = self._data == byte  # most often there is none anywhere
-        return bool(found.any() and found[self._start].any())
+        return bool((self._data[self._start] == byte).any())
 
 
 _Text = TypeVar("_Text", str, bytes)

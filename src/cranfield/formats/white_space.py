@@ -83,7 +83,10 @@ class WhiteSpace(Lines):
     def _read(self, raw: Bytes, columns: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
         if len(raw) == 0:
             return None
-        n_columns = _first_line(raw).count(b" ") + 1
+        first = _first_line(raw)
+        if first != b" ".join(first.split()):  # nor will the others be clean
+            return None
+        n_columns = first.count(b" ") + 1
         if n_columns < self._n_columns or (n_columns > self._n_columns and not self._more):
             return None
         arrays = read_csv(raw, " ", n_columns, columns)
@@ -95,10 +98,14 @@ class WhiteSpace(Lines):
             ranks = read_csv(raw, " ", n_columns, {self.columns["rank"]: pa.binary()})
             if ranks is None or not Ids.of_arrow(ranks[0]).are_digits():
                 return None
-        # A comment begins with the first column, which is the query's nearly always.
-        query = Ids.of_arrow(arrays[0])
-        comments = query.begin_with(HASH) if self.columns["query"] == 0 else b"\n#" in bytes(raw)
-        return None if comments else arrays
+        return None if self._has_comments(raw, arrays[0]) else arrays
+
+    def _has_comments(self, raw: Bytes, query: "pa.Array") -> bool:
+        """Tell whether a line begins with `#`, and so the first column, the query's as a rule."""
+        if self.columns["query"] > 0:
+            return b"\n#" in bytes(raw)
+        text = np.frombuffer(query.buffers()[2], np.uint8)
+        return bool((text == HASH).any()) and Ids.of_arrow(query).begin_with(HASH)
 
     def _fault(self, line: bytes, more: str, hint: str | None) -> InputError:
         n = sum(1 for _ in _COLUMN.finditer(line))
