@@ -318,9 +318,8 @@ def _by_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) ->
     """Yield a note if limits of the randomization test are Student's."""
     if "t" in {*(one.method for one in verdicts), *(one.method for one in thresholds)}:
         text = (
-            f"More than {MANY:,} queries: limits and p-values by Student's t, whose limits are "
-            "those of all flips, but for less than 0.0001 and a hundredth of the distance of the "
-            "two."
+            f"More than {MANY:,} queries: limits and p by Student's t, whose limits differ from "
+            "those of all flips by less than 0.0001, and a hundredth of their distance."
         )
         yield Note("t-interval", "info", text)
 

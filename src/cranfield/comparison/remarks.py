@@ -142,8 +142,8 @@ def _of_so_many(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
         yield Note("sequential", "info", text)
     if settings.test == "randomization" and any(one.interval == "t" for one in pairs):
         text = (
-            "Intervals by Student's t are those of all flips, but for less than 0.0001 and a "
-            "hundredth of their width."
+            "Intervals by Student's t differ from those of all flips by less than 0.0001, and by "
+            "less than a hundredth of their width."
         )
         yield Note("t-interval", "info", text)
 

@@ -26,6 +26,7 @@ from cranfield.comparison.scale import ends_of, is_geometric, logs
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.errors import MeasureError, OptionError
+from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, around
 from cranfield.render.numbers import number, or_none, probability, queries_of
@@ -125,7 +126,8 @@ def thresholds_of(
     return found, notes
 
 
-class _Asked(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Asked:
     """One measure's scores, and the number that their means are to reach."""
 
     measure: str
@@ -135,7 +137,7 @@ class _Asked(NamedTuple):
     range: tuple[float, float]  # of a query's score, infinite if that is not known
     question: Question  # of the scores less the number, as they are compared
 
-    @property
+    @cached_property
     def others(self) -> Ints:
         """How many queries have another score than the commonest one of a system: (n_systems,)."""
         rounded = np.round(self.scores / TIE)

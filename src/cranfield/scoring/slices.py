@@ -30,8 +30,8 @@ def slices_of(given: LabelRows | None, query_ids: Sequence[str]) -> tuple[list[S
     said = [*given.notes]
     for label, of_query in given.labels.items():
         number = {name: i for i, name in enumerate(dict.fromkeys(of_query.values()))}
-        labels = map(of_query.get, query_ids)
-        every = np.fromiter((number.get(one, -1) for one in labels), np.int64, len(query_ids))
+        places = (number[of_query[one]] if one in of_query else -1 for one in query_ids)
+        every = np.fromiter(places, np.int64, len(query_ids))
         for name, i in number.items():
             rows = every == i
             if rows.any():
