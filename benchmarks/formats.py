@@ -351,6 +351,53 @@ def arrow_table(path: Path) -> Any:
     return pq.read_table(path)
 
 
+def shuffled_table(path: Path) -> Any:
+    """Read an Arrow table whose rows come in random order."""
+    table = arrow_table(path)
+    order = np.random.default_rng(SEED).permutation(len(table))
+    return table.take(pa.array(order)).combine_chunks()
+
+
+def small_batches(path: Path) -> Any:
+    """Read an Arrow table in batches of 10,000 rows."""
+    return pa.Table.from_batches(arrow_table(path).combine_chunks().to_batches(10_000))
+
+
+def whole_numbers(table: Any) -> Any:
+    """Return an Arrow table whose ids are whole numbers."""
+    for at, name in enumerate(["query_id", "doc_id"]):
+        table = table.set_column(at, name, table[name].cast(pa.int64()))
+    return table
+
+
+def encoded(path: Path) -> Any:
+    """Read an Arrow table whose ids are places in a dictionary."""
+    table = arrow_table(path).combine_chunks()
+    for at, name in enumerate(["query_id", "doc_id"]):
+        table = table.set_column(at, name, table[name].combine_chunks().dictionary_encode())
+    return table
+
+
+def lists(path: Path, as_structs: bool = False) -> Any:
+    """Read an Arrow table with a row for each query: lists of documents, and of their numbers."""
+    table = arrow_table(path).combine_chunks()
+    query, doc, number = (_whole(column) for column in table.columns)
+    codes = query.dictionary_encode().indices.to_numpy()
+    begins = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    bounds = pa.array(np.append(begins, len(query)).astype(np.int32))
+    docs, numbers = ("expected_ids", "grades")
+    if table.column_names[2] == "score":
+        docs, numbers = ("retrieved_ids", "scores")
+    columns = {"query_id": query.take(pa.array(begins))}
+    if as_structs:
+        cells = pa.StructArray.from_arrays([doc, number], ["item", "rating"])
+        columns[docs] = pa.ListArray.from_arrays(bounds, cells)
+    else:
+        columns[docs] = pa.ListArray.from_arrays(bounds, doc)
+        columns[numbers] = pa.ListArray.from_arrays(bounds, number)
+    return pa.table(columns)
+
+
 def pandas_frame(path: Path) -> Any:
     """Read a pandas frame; its texts are Arrow's."""
     import pandas as pd
@@ -510,12 +557,23 @@ def duckdb_parquet(folder: Path) -> Call:
 
 TEXT, SHUFFLED, PARQUET = "TREC text", "TREC text, all rows shuffled", "Parquet, snappy"
 PANDAS, POLARS = "pandas, texts in Arrow", "polars"
+SORTED, SHUFFLED_TABLE = "pyarrow table", "pyarrow table, all rows shuffled"
+TABLES: dict[str, Callable[[Path], Any]] = {  # each is compared with the first
+    SORTED: arrow_table,
+    SHUFFLED_TABLE: shuffled_table,
+    "pyarrow table, batches of 10,000": small_batches,
+    "pyarrow table, lists": lists,
+    "pyarrow table, lists of structs": partial(lists, as_structs=True),
+    "pyarrow table, dictionaries": encoded,
+    "pyarrow table, whole numbers": lambda path: whole_numbers(arrow_table(path)),
+    "the same, all rows shuffled": lambda path: whole_numbers(shuffled_table(path)),
+}
 CRANFIELD: dict[str, Side] = {
     **{form: partial(cranfield_file, name) for form, (name, _) in FILES.items()},
     PANDAS: partial(cranfield_object, pandas_frame),
     "pandas, texts as objects": partial(cranfield_object, object_frame),
     POLARS: partial(cranfield_object, polars_frame),
-    "pyarrow table": partial(cranfield_object, arrow_table),
+    **{form: partial(cranfield_object, load) for form, load in TABLES.items()},
     "dict of dicts": partial(cranfield_object, nested),
     "numpy, structured": partial(cranfield_object, structured),
 }
@@ -534,7 +592,7 @@ PEERS: dict[str, Side] = {
 }
 # In turns, what is compared comes at about the same time.
 FIRST = [TEXT, UNCHECKED, ARROW_CSV, SHUFFLED, PARQUET, PYTREC_EVAL]
-FIRST += [PANDAS, POLARS, PYTREC_EVAL_DICTS]
+FIRST += [PANDAS, POLARS, PYTREC_EVAL_DICTS, *TABLES]
 EVERY = CRANFIELD | PEERS
 SIDES = {side: EVERY[side] for side in dict.fromkeys([*FIRST, *EVERY])}
 
@@ -594,6 +652,7 @@ class Cost:
     held: float  # MB, before the call
     means: list[float] | None
     each: str | None  # a hash of every query's values
+    turns: list[dict[str, Any]]  # what was measured in each
 
 
 Results = dict[str, Cost | str]  # by side; a text says what went wrong
@@ -641,6 +700,7 @@ def in_turn(sides: Iterable[str], folder: Path, tiny: Path, repeats: int) -> Res
             max(one["held"] for one in results),
             results[0].get("means"),
             results[0].get("each"),
+            results,
         )
         for side, results in several.items()
     }
@@ -661,6 +721,25 @@ def show(title: str, results: Results, of: str) -> None:
         )
 
 
+def show_tables(results: Results) -> None:
+    """Print how many times the sorted table's time each other table takes, turn by turn."""
+    first = results.get(SORTED)
+    if not isinstance(first, Cost):
+        return
+    print(f"\ntables, times {SORTED} in the same turn: the median, and the least and the most")
+    for side in TABLES:
+        cost = results.get(side)
+        if side == SORTED or not isinstance(cost, Cost):
+            continue
+        said = []
+        for what in ("cpu", "wall"):
+            pairs = zip(cost.turns, first.turns, strict=True)
+            ratios = [mine[what] / its[what] for mine, its in pairs]
+            middle = statistics.median(ratios)
+            said.append(f"{what} {middle:5.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+        print(f"  {side:36} {'  '.join(said)}")
+
+
 def bars(results: Results) -> None:
     """Print which bars are met."""
     print("\nbars")
@@ -669,6 +748,7 @@ def bars(results: Results) -> None:
         ("pytrec_eval with its reader, times text", PYTREC_EVAL, TEXT, 8.0, True),
         ("Parquet, times text", PARQUET, TEXT, 1.0, False),
         ("all rows shuffled, times text", SHUFFLED, TEXT, 2.5, False),
+        ("a table's rows shuffled, times the table", SHUFFLED_TABLE, SORTED, 1.7, False),
         ("pandas, times pytrec_eval on dicts", PANDAS, PYTREC_EVAL_DICTS, 0.2, False),
         ("polars, times pytrec_eval on dicts", POLARS, PYTREC_EVAL_DICTS, 0.2, False),
     ]:
@@ -787,6 +867,7 @@ def main() -> None:
     show("cranfield, from", {s: results[s] for s in CRANFIELD if s in results}, TEXT)
     others = {s: results[s] for s in (TEXT, *PEERS) if s in results}
     show(f"beside cranfield, {TEXT}", others, TEXT)
+    show_tables(results)
     bars(results)
     compare(results)
     if len(sizes) > 1:

@@ -161,9 +161,8 @@ class Ids(ByteStrings):
         if len(length) == 0:
             return cls.of([])
         step = 8 * rows.shape[1]
-        start = np.arange(len(length), dtype=np.int64 if rows.size >> 28 else np.int32)
-        start *= step
-        start += 8 * at
+        wide = np.int64 if rows.size >> 28 else np.int32
+        start = np.arange(len(length), dtype=wide) * step + 8 * at
         return cls(rows.reshape(-1).view(np.uint8), start, length, ordered=True)
 
     def are_digits(self) -> bool:

@@ -313,9 +313,9 @@ def _falling(scores: Floats, group: Ints, rows: Ints) -> Ints:
         there = np.arange(longest) < counts[:, None]
         low = np.full(there.shape, np.nan)  # which comes behind every number
         low[there] = -scores
-        order = low.argsort(axis=1) + begins[:, None]
+        order: Ints = low.argsort(axis=1) + begins[:, None]
         return rows[order[there]]
-    by_score = (-scores).argsort()
+    by_score: Ints = (-scores).argsort()
     return rows[by_score[_narrow(group[by_score]).argsort(kind="stable")]]
 
 

@@ -150,12 +150,15 @@ class NamedColumns(Rows):
 
 
 def _pieces(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterator[pa.Table]":
-    """Yield the rows of batches, some of which may be small or large, so many at a time."""
+    """Yield the rows of batches, which may be small or large, about so many at a time."""
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []
     room = size
     for batch in batches:
+        if len(batch) > room and 2 * room <= size:  # enough, without copying a part of this one
+            yield pa.Table.from_batches(held)
+            held, room = [], size
         at = 0
         while at < len(batch):
             held.append(batch.slice(at, room))

@@ -306,7 +306,8 @@ def _no_object(value: Any, name: str) -> list[Any]:
         raise InputError(
             f"column {name!r} holds objects, expected a list of ids: {dict(value)!r:.80}",
             hint="Write the ids as a list, and their scores or grades as a list in a column "
-            "beside, `scores` or `grades`.",
+            "beside, `scores` or `grades`; of structs in a data frame, Parquet or Arrow, say which "
+            "field the ids are: columns={'doc_id': ...}.",
             kind="columns",
         )
     return [value]
