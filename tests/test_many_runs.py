@@ -14,7 +14,6 @@ from cranfield.arrays.byte_strings import in_several, mixed
 from cranfield.arrays.ids import Ids
 from cranfield.data import match
 from cranfield.data.judge import judge_all
-from cranfield.formats.text import query_change
 
 N_RUNS = 12
 
@@ -132,42 +131,3 @@ def test_a_note_on_many_runs_counts_them() -> None:
     )
     (note,) = (one for one in few.notes if one.code == "ties")
     assert note.source == "r00, r01"
-
-
-@pytest.mark.parametrize("blank", [b" ", b"\t", b","])
-@pytest.mark.parametrize("column", [0, 1])
-def test_a_block_is_cut_where_a_loop_would_cut_it(blank: bytes, column: int) -> None:
-    """Above the last query's lines, wherever the query is, with comments and blank lines."""
-    rng = random.Random(11)
-
-    def query_of(line: bytes) -> bytes | None:
-        fields = line.strip().split(blank)
-        return fields[column] if len(fields) > column and not line.startswith(b"#") else None
-
-    def looped(data: bytes) -> int:
-        lines = data.splitlines(keepends=True)
-        if not data.endswith(b"\n"):
-            lines.pop()
-        at = sum(map(len, lines))
-        known = [query_of(line) for line in lines]
-        queries = [query for query in known if query is not None]
-        if not queries:
-            return at
-        for line, query in zip(reversed(lines), reversed(known), strict=True):
-            if query is not None and query != queries[-1]:
-                return at
-            # Lines that are no data go with those below them; below all data they stay there.
-            at -= len(line)
-        return 0
-
-    for _ in range(300):
-        names = rng.choice([[b"1", b"10", b"1x"], [b"q1", b"q2"], [b"a longer name"[:9], b"b"]])
-        lines = []
-        for name in rng.choices(names, k=rng.randrange(1, 4)):
-            for _ in range(rng.randrange(1, 5)):
-                fields = [rng.choice(names), b"d"]
-                fields.insert(column, name)
-                lines.append(blank.join(fields))
-            lines += rng.choice([[], [], [b"# 1 10"], [b""]])
-        data = b"\n".join(lines) + rng.choice([b"", b"\n", b"\n1"])
-        assert query_change(data, query_of) == looped(data), data

@@ -199,40 +199,13 @@ def _last_change(data: bytes, begin: int, query_of: Callable[[bytes], bytes | No
         query = query_of(data[above:begin])
         if query is not None and last is not None and query != last:
             return begin
+        last = query if last is None else last
         begin = above
-        if last is None and query is not None:
-            last, begin = query, _alike_from(data, above, query, query_of)
         if query is None:  # there may be very many blank lines: pass over many at once
             window = data[max(0, above - _BLANKS) : above]
             text = above - len(window) + len(window.rstrip())
             begin = data.find(b"\n", text, above) + 1 or above
     return data.rfind(b"\n") + 1 if last is None else 0
-
-
-_LONGEST_ALIKE = 8  # bytes of a query, which are compared one after the other
-
-
-def _alike_from(
-    data: bytes, begin: int, query: bytes, query_of: Callable[[bytes], bytes | None]
-) -> int:
-    """Return where those lines begin, down to that at `begin`, that begin with the same query.
-
-    They are found all at once where the query comes first, and a blank or a tab behind it: then
-    such a beginning decides it. Else they begin at `begin`, as far as is known.
-    """
-    start = data[begin : begin + len(query) + 1]
-    blank = start[len(query) :]
-    if len(query) > _LONGEST_ALIKE or not start.startswith(query) or blank not in (b" ", b"\t"):
-        return begin
-    if begin == 0 or query_of(start + blank.join([b"\1"] * 9)) != query:  # or in another column
-        return begin
-    text = np.frombuffer(data, np.uint8)
-    lines = np.flatnonzero(text[:begin] == NEWLINE) + 1
-    alike = np.ones(len(lines), np.bool_)
-    for i, byte in enumerate(start):
-        alike &= text[lines + i] == byte
-    others = np.flatnonzero(~alike)
-    return int(lines[others[-1] + 1 if len(others) else 0])
 
 
 _WIDEST = 10_000  # columns; of more, Arrow needs a multiple of the memory that their text takes
