@@ -20,7 +20,6 @@ from cranfield.data.order import (
     Grouped,
     Placed,
     are_above,
-    come_back,
     placed,
     single,
     tie_order,
@@ -104,11 +103,11 @@ def _matches(
             yield _match_dicts(qrels, run, judging)
             continue
         parts: list[_Part] = []
-        seen: set[bytes] = set()
+        seen = np.zeros(len(qrels.query_ids), np.bool_), set[bytes]()
         ready = ready or next(done, None)
         if ready is not None and ready[0] == i:
             for _, part in ready[1]:
-                if i in apart or come_back(part.queries, seen):
+                if i in apart or _come_back(part, *seen):
                     apart.add(i)
                 parts.append(part)
             ready = None
@@ -123,8 +122,9 @@ def _matches(
 class _Part(NamedTuple):
     """A block, matched."""
 
-    queries: list[bytes]
     code: Ints  # (queries,) in the qrels; -1: not judged
+    unknown: list[bytes]  # of these, those that are not judged
+    comes_back: bool  # whether one of the queries is there twice
     n_retrieved: Ints  # (queries,)
     row: Ints  # (hits,) in the qrels
     placed: Placed
@@ -138,20 +138,24 @@ class _Part(NamedTuple):
 def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Part:
     """Find a block's judged documents and their ranks. Runs in a thread of its own."""
     whole = run.grouped(load(), judging)
-    block, queries = whole.block, [*whole.queries, *whole.block.empty]
-    codes = np.array([qrels.codes.get(query, -1) for query in queries], np.int64)
+    block, queries = whole.block, whole.queries
+    if block.empty:
+        queries = Ids.joined([queries, Ids.of(block.empty)])
+    codes = qrels.codes_of(queries)
     code = codes[: len(whole.queries)]
+    judged, unknown = np.sort(codes[codes >= 0]), queries.take(np.flatnonzero(codes < 0)).to_list()
     # Where a query comes back in the block, it is read once more, in whole queries: to match its
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
-    comes_back = len(set(queries)) < len(queries)
+    comes_back = bool((judged[1:] == judged[:-1]).any()) or len(set(unknown)) < len(unknown)
     rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _hits(whole, code, qrels)
     if whole.again is not None:
         counts = ~np.isin(rows, whole.again)
         rows, judgments = rows[counts], judgments[counts]
     with_ties = not judging.in_one_order
     return _Part(
-        queries,
         codes,
+        unknown,
+        comes_back,
         np.append(np.diff(whole.starts), np.zeros(len(block.empty), np.int64)),
         judgments,
         placed(whole, judging, rows, code >= 0, with_ties=with_ties),
@@ -161,6 +165,15 @@ def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Par
         _costs(whole, code, judging),
         whole.dropped,
     )
+
+
+def _come_back(part: _Part, judged: Bools, unknown: set[bytes]) -> bool:
+    """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
+    code = part.code[part.code >= 0]
+    again = part.comes_back or bool(judged[code].any()) or not unknown.isdisjoint(part.unknown)
+    judged[code] = True
+    unknown.update(part.unknown)
+    return again
 
 
 def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
@@ -173,8 +186,7 @@ def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
         in_run[part.code[judged]] = True
         n_retrieved[part.code[judged]] = part.n_retrieved[judged]
         if not judged.all():
-            others = (compress(of, ~judged) for of in (part.queries, part.n_retrieved.tolist()))
-            unknown.update(zip(*others, strict=True))
+            unknown.update(zip(part.unknown, part.n_retrieved[~judged].tolist(), strict=True))
     rank, n_tied, n_level, n_unsorted, first, size = (
         zip(*(part.placed for part in parts), strict=True) if parts else ([],) * 6
     )
@@ -223,9 +235,10 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     groups = np.flatnonzero(code >= 0)
     counts = np.diff(qrels.starts)[code[groups]]
     judgments = spans(qrels.starts[code[groups]], counts)
-    keys = keyed(qrels.doc_hashes[judgments], np.repeat(groups, counts))
+    group = np.repeat(groups, counts)
+    keys = keyed(qrels.docs.take(judgments).hash(), group)
     by_key = np.argsort(keys)
-    keys, judgments = keys[by_key], judgments[by_key]
+    keys, judgments, group = keys[by_key], judgments[by_key], group[by_key]
     rows = np.flatnonzero(_marked(block.keys, keys))
     at = np.searchsorted(keys, block.keys[rows])
     rows_found, judgments_found = [], []
@@ -239,13 +252,13 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
         equal_key = keys[at] == block.keys[rows]
         rows, at = rows[equal_key], at[equal_key]
         same = block.block.doc.compare(rows, qrels.docs, judgments[at]) == 0
-        same &= qrels.query[judgments[at]] == code[block.group[rows]]
+        same &= group[at] == block.group[rows]
         rows_found.append(rows[same])
         judgments_found.append(judgments[at[same]])
         rows, at = rows[~same], at[~same] + 1
     else:
-        left = judgments[np.isin(keys, block.keys[rows], kind="sort")]
-        rows, left = _looked_up(block, code, qrels, rows, left)
+        may_be = np.isin(keys, block.keys[rows], kind="sort")
+        rows, left = _looked_up(block, qrels, rows, judgments[may_be], group[may_be])
         rows_found.append(rows)
         judgments_found.append(left)
     return _stacked(rows_found), _stacked(judgments_found)
@@ -255,13 +268,16 @@ _MOST_STEPS = 8  # so many different documents hardly ever have one key
 
 
 def _looked_up(
-    block: Grouped, code: Ints, qrels: Qrels, rows: Ints, judgments: Ints
+    block: Grouped, qrels: Qrels, rows: Ints, judgments: Ints, group: Ints
 ) -> tuple[Ints, Ints]:
-    """Return those of the block's `rows` that are among `judgments`, and the rows of these."""
-    query, docs = qrels.query[judgments].tolist(), qrels.docs.take(judgments).to_list()
-    place = dict(zip(zip(query, docs, strict=True), judgments.tolist(), strict=True))
-    codes, docs = code[block.group[rows]].tolist(), block.block.doc.take(rows).to_list()
-    at = np.array([place.get(pair, -1) for pair in zip(codes, docs, strict=True)], np.int64)
+    """Return those of the block's `rows` that are among `judgments`, and the rows of these.
+
+    `group`, (judgments,), is the group of each judgment's query.
+    """
+    groups, docs = group.tolist(), qrels.docs.take(judgments).to_list()
+    place = dict(zip(zip(groups, docs, strict=True), judgments.tolist(), strict=True))
+    groups, docs = block.group[rows].tolist(), block.block.doc.take(rows).to_list()
+    at = np.array([place.get(pair, -1) for pair in zip(groups, docs, strict=True)], np.int64)
     return rows[at >= 0], at[at >= 0]
 
 

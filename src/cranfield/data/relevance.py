@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, decode, encode
+from cranfield.arrays.grades import narrowed, widened
+from cranfield.arrays.ids import IdList, Ids, encode, some_of
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import spans
 from cranfield.data.judging import Judging
@@ -42,10 +43,11 @@ class Judgments:
     Never changed. (A frozen dataclass takes 2 us more to make: small evaluations would notice.)
     """
 
-    query_ids: list[str]  # in the order of their bytes
+    query_ids: Sequence[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
     documents: Ids | list[list[str]]  # as they came: of each row, or each query's
-    grade: Numbers  # (rows,) in their one form (`graded`); of judgments in groups, the best level
+    # (rows,) in their one form (`graded`), maybe `narrowed`; of judgments in groups, the best level
+    grade: Numbers
     # Of judgments that are a sample: the columns "stratum" and "probability", as they came. Of
     # spans, whose documents have their names (see `spans`): "start" and "end".
     columns: Mapping[Role, Any] = field(default_factory=dict)
@@ -64,12 +66,12 @@ class Judgments:
     listed: bool = False  # each query's relevant documents came as one list
     graded: bool = True  # False: documents came without grades, and all have grade 1
 
-    def only(self, codes: Sequence[int], top: float) -> "Judgments":
+    def only(self, codes: Ints, top: float) -> "Judgments":
         """Return the judgments of some queries, of a collection with this top grade."""
-        ids = [self.query_ids[code] for code in codes]
+        ids = some_of(self.query_ids, codes)
         if self.groups is not None:
             some = _from_groups(self.groups.of(ids))
-            some.grade = some.grade.astype(self.grade.dtype)  # of the collection
+            some.grade = some.grade.astype(widened(self.grade).dtype)  # of the collection
             some = replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
             return replace(some, duplicates=self.duplicates)
         lengths = np.diff(self.starts)[codes]
@@ -80,7 +82,7 @@ class Judgments:
             self,
             query_ids=ids,
             starts=starts,
-            documents=docs.take(rows) if isinstance(docs, Ids) else [docs[c] for c in codes],
+            documents=docs.take(rows) if isinstance(docs, Ids) else [docs[i] for i in codes],
             grade=self.grade[rows],
             columns={role: column[rows] for role, column in self.columns.items()},
             top_of_all=top,
@@ -231,9 +233,9 @@ def _from_blocks(
         hints = twice.hint, _ONE_GRADE * is_of_runs, _ALIKE * alike, rows.twice
         raise twice.but(hint=" ".join(filter(None, hints)))
     whole = by_query.block
-    queries = list(dict.fromkeys([*by_query.queries, *empty]))
+    queries = _with_empty(by_query.queries, empty)
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
-    order = sorted(range(len(queries)), key=queries.__getitem__)
+    order = queries.numbers().argsort()
     lengths = np.diff(begins)[order]
     starts = np.append(0, np.cumsum(lengths))
     at = spans(begins[order], lengths)
@@ -241,10 +243,10 @@ def _from_blocks(
     grade = graded(whole.columns["grade"][at]) if has_grades else ones
     assert grade is not None  # noqa: S101 - each was checked as it was read
     return Judgments(
-        [decode(queries[i]) for i in order],
+        IdList(queries.take(order).compact()),
         starts,
-        whole.doc.take(at),
-        grade,
+        whole.doc.take(at).compact(),
+        narrowed(grade),
         {role: column[at] for role, column in whole.columns.items() if role != "grade"},
         form=rows.form,
         lists_of=rows.lists_of,
@@ -256,6 +258,14 @@ def _from_blocks(
         graded=has_grades and rows.graded,
         listed=bool(rows.lists),
     )
+
+
+def _with_empty(queries: Ids, empty: Sequence[bytes]) -> Ids:
+    """Return the queries, and of those that have no rows the ones that are not among them."""
+    if not empty:
+        return queries
+    known = set(queries.to_list())
+    return Ids.joined([queries, Ids.of([one for one in dict.fromkeys(empty) if one not in known])])
 
 
 _ALIKE = "Without grades such rows are alike: 'first' and 'best' count the document once."
