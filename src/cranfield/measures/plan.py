@@ -387,6 +387,7 @@ class Plan:
         texts = any(measure.definition.is_text for measure in measures)
         self.kind = object if texts else np.float64
         self.takes_cost = any(measure.definition.traits.takes_cost for measure in measures)
+        self._takes_groups = any(measure.definition.traits.takes_groups for measure in measures)
 
     def __reduce__(self) -> tuple[type["Plan"], tuple[Sequence[Measure]]]:
         return Plan, (self._measures,)  # for other processes
@@ -394,9 +395,16 @@ class Plan:
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of every measure: (n_queries, n_measures)."""
         values = np.empty((len(judged.n_retrieved), len(self._measures)), self.kind)
+        if judged.is_large and not self._takes_groups:
+            for rows, some in judged.pieces():
+                self._fill(values[rows], some)
+        else:
+            self._fill(values, judged)
+        return values
+
+    def _fill(self, values: Floats, judged: Judged) -> None:
         for columns, alike in self._parts:
             values[:, columns] = alike.values(judged)
-        return values
 
 
 def plan_of(measures: Iterable[Measure]) -> Plan:
