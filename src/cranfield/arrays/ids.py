@@ -232,7 +232,7 @@ class IdList(Sequence[str]):
     def __getitem__(self, at: slice) -> "IdList": ...
     def __getitem__(self, at: int | slice) -> "str | IdList":
         if isinstance(at, slice):
-            return IdList(self.ids.take(at))
+            return IdList(self.ids.take(at).compact())
         return decode(self.ids[at])
 
     def __iter__(self) -> Iterator[str]:
