@@ -81,10 +81,11 @@ def test_a_child_forked_within_a_cached_property_evaluates(monkeypatch: pytest.M
             assert go_on.wait(PATIENCE)
         return hash_ids(ids, *more)
 
-    # A thread is within Qrels.doc_hashes at the fork, and stays there.
+    # A thread is within a cached property of Qrels at the fork, and stays there.
+    first = Ids.of([b"q1"])
     qrels = Qrels([("q1", "d1", 1), ("q1", "d2", 0)])
     monkeypatch.setattr(Ids, "hash", slow_hash)
-    thread = threading.Thread(target=lambda: qrels.doc_hashes)
+    thread = threading.Thread(target=lambda: qrels.codes_of(first))
     thread.start()
     try:
         assert inside.wait(PATIENCE)
@@ -92,7 +93,7 @@ def test_a_child_forked_within_a_cached_property_evaluates(monkeypatch: pytest.M
         def child() -> bool:
             other = Qrels([("q1", "d1", 1), ("q1", "d2", 0)])
             found = evaluate(other, Run([("q1", "d2", 2.0), ("q1", "d1", 1.0)]), "AP")
-            return len(other.doc_hashes) == 2 and found["AP"] == 1 / 2
+            return other.codes_of(first).tolist() == [0] and found["AP"] == 1 / 2
 
         assert in_a_fork(child)
     finally:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from cranfield.arrays.ids import encode
 from cranfield.data.judge import judge
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging, JudgingOptions
@@ -362,7 +361,7 @@ def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
     """Return the run seen through the judgments of one query."""
     if qrels.in_groups:
         raise InputError("a precision-recall curve takes one grade for each document, not groups")
-    if encode(query) not in qrels.codes:
+    if query not in qrels.query_ids:
         raise InputError(
             f"there are no judgments for the query {query!r}",
             source=qrels.source,

@@ -1,4 +1,7 @@
-"""cached_property: a property that is computed once for each object, without a lock."""
+"""cached_property: a property that is computed once for each object, without a lock.
+
+kept_while_small: the same of few rows, and computed whenever it is read of many.
+"""
 
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
@@ -35,3 +38,19 @@ class cached_property(Generic[Value]):  # noqa: N801 - as property is written
         value = self._compute(instance)
         instance.__dict__[self._name] = value  # which is found before this, from now on
         return value
+
+
+class kept_while_small(cached_property[Value]):  # noqa: N801 - as property is written
+    """A cached_property of an object with rows, (len,), which is not kept where these are many.
+
+    What takes memory for each row would otherwise stay as long as the object does. Small ones are
+    asked again and again, and then to compute it would take longer than all the rest.
+    """
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is not None and len(instance) > MOST_KEPT:
+            return self._compute(instance)
+        return super().__get__(instance, owner)
+
+
+MOST_KEPT = 1 << 18  # rows; a column of as many whole numbers takes 2 MB

@@ -17,6 +17,26 @@ def are_whole(grades: NDArray[Any]) -> bool:
     return grades.dtype.kind != "f"
 
 
+def narrowed(grades: NDArray[Any]) -> NDArray[Any]:
+    """Return whole grades in as few bytes as hold them: to be kept, not to compute with."""
+    if not (are_whole(grades) and len(grades)):
+        return grades
+    lowest, highest = int(grades.min()), int(grades.max())
+    for small in (np.int8, np.int16, np.int32):
+        if np.iinfo(small).min <= lowest and highest <= np.iinfo(small).max:
+            return grades.astype(small)
+    return grades
+
+
+def widened(grades: NDArray[Any]) -> NDArray[Any]:
+    """Return grades as measures compute with them: whole ones in 64 bits.
+
+    >>> widened(narrowed(np.array([3, 0]))).dtype, widened(np.array([0.5])).dtype
+    (dtype('int64'), dtype('float64'))
+    """
+    return grades.astype(np.int64, copy=False) if are_whole(grades) else grades
+
+
 def levels_of(*columns: NDArray[Any]) -> list[NDArray[Any]]:
     """Return whole numbers that are in the order of the grades in some columns, each as it is.
 

@@ -1,7 +1,11 @@
-"""Ids: a column of identifiers, which are compared as the bytes of their text."""
+"""Ids: a column of identifiers, which are compared as the bytes of their text.
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+IdList: the same as a sequence of texts. Places: where identifiers are in a column.
+"""
+
+from collections.abc import Iterator, Sequence
+from operator import eq
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +106,7 @@ class Ids(ByteStrings):
         starts: list[Ints] = []
         n_bytes = 0
         columns = [column for column in columns if len(column)]
+        size = _size_of_starts(sum(len(column._data) for column in columns))
         for column in columns:
             low, ours = 0, column._data
             if column._ordered:
@@ -113,13 +118,13 @@ class Ids(ByteStrings):
                 data.append(ours)
                 if not column._ordered:
                     places[id(column._data)] = place
-            starts.append(column._start.astype(np.int64) + place)
+            starts.append(column._start.astype(size) + place)
         adjacent = all(column._adjacent for column in columns)
         ordered = all(column._ordered for column in columns)
         return cls(
             np.concatenate([*data, np.zeros(8, np.uint8)]),
-            np.concatenate([*starts, np.zeros(0, np.int64)]),
-            np.concatenate([*(column.length for column in columns), np.zeros(0, np.int32)]),
+            np.concatenate([*starts, np.zeros(0, np.int32)]),
+            np.concatenate([*(column.length for column in columns), np.zeros(0, np.int16)]),
             adjacent,
             ordered,
         )
@@ -139,13 +144,39 @@ class Ids(ByteStrings):
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
     def compact(self) -> "Ids":
-        """Return the same identifiers in memory of their own, in the order of the rows."""
-        n, w = len(self), self.n_words
-        if w > FEW_WORDS:
+        """Return the same identifiers in memory of their own, in the order of the rows.
+
+        It takes their bytes, and six more for each of them as a rule.
+        """
+        if self.n_words > FEW_WORDS:
             return Ids.of(self.to_list())
-        rows = np.zeros((n + 1, max(w, 1)), np.uint64)
-        self.put_words(rows[:n])
-        return Ids.in_rows(rows, 0, self.length)
+        ends = np.cumsum(self.length, dtype=np.int64)
+        n_bytes = int(ends[-1]) if len(self) else 0
+        length = self.length.astype(np.int16)
+        starts = (ends - length).astype(_size_of_starts(n_bytes))
+        found = Ids(np.zeros(n_bytes + 8, np.uint8), starts, length, adjacent=True)
+        if self._adjacent and len(self):
+            found._data[:n_bytes] = self._data[int(self._start[0]) :][:n_bytes]
+            return found
+        for begin in range(0, len(self), _AT_ONCE):
+            some = slice(begin, begin + _AT_ONCE)
+            of, to, its = self._start[some], starts[some], length[some]
+            for n in np.flatnonzero(np.bincount(its)).tolist():
+                if n:  # all of one length are copied at once
+                    rows = np.flatnonzero(its == n)
+                    found._texts_of(n)[to[rows]] = self._texts_of(n)[of[rows]]
+        return found
+
+    def _texts_of(self, n: int) -> NDArray[np.void]:
+        """Return the n bytes at every place, as one value."""
+        return np.ndarray(len(self._data) - n, f"V{n}", self._data.data, strides=(1,))
+
+    def to_texts(self) -> list[str]:
+        """Return the identifiers as texts."""
+        ids = self.to_list()
+        # At once, which is quicker, unless one of them holds what is put between them.
+        texts = decode(b"\0".join(ids)).split("\0") if ids else []
+        return texts if len(texts) == len(ids) else [decode(one) for one in ids]
 
     def put_words(self, rows: Words) -> None:
         """Put the words into a matrix, (rows, words), of zeros."""
@@ -189,6 +220,101 @@ class Ids(ByteStrings):
     def begin_with(self, byte: int) -> bool:
         """Tell whether any of the identifiers (none is empty) begins with this byte."""
         return bool((self._data[self._start] == byte).any())
+
+
+def _size_of_starts(n_bytes: int) -> type[np.signedinteger[Any]]:
+    """Return the numbers in which places among so many bytes fit."""
+    return np.int64 if n_bytes >> 31 else np.int32
+
+
+class IdList(Sequence[str]):
+    """Identifiers as a sequence of texts, held as bytes: each is decoded when it is read.
+
+    It equals, and prints as, the list of these texts; as objects of Python's they would take
+    several times the memory. Never changed.
+
+    >>> found = IdList(Ids.of_texts(["q1", "q2", "q3"]))
+    >>> found, found[-1], "q2" in found, found[:2] == ["q1", "q2"]
+    (['q1', 'q2', 'q3'], 'q3', True, True)
+    """
+
+    def __init__(self, ids: Ids) -> None:
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> "IdList": ...
+    def __getitem__(self, at: int | slice) -> "str | IdList":
+        if isinstance(at, slice):
+            return IdList(self.ids.take(at).compact())
+        return decode(self.ids[at])
+
+    def __iter__(self) -> Iterator[str]:
+        for begin in range(0, len(self), _AT_ONCE):
+            yield from self.ids.take(slice(begin, begin + _AT_ONCE)).to_texts()
+
+    def __contains__(self, one: object) -> bool:
+        return isinstance(one, str) and bool((Places(Ids.of_texts([one])).of(self.ids) == 0).any())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, IdList):
+            rows = np.arange(len(self))
+            return len(self) == len(other) and not self.ids.compare(rows, other.ids, rows).any()
+        if isinstance(other, list):
+            return len(self) == len(other) and all(map(eq, self, other))
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+_AT_ONCE = 1 << 14  # texts, while all of them are read or copied
+
+
+def ids_of(texts: Sequence[str]) -> Ids:
+    """Return a sequence of texts as a column."""
+    return texts.ids if isinstance(texts, IdList) else Ids.of_texts(texts).compact()
+
+
+def some_of(texts: Sequence[str], rows: Ints) -> Sequence[str]:
+    """Return the texts at `rows`, held as they were."""
+    if isinstance(texts, IdList):
+        return IdList(texts.ids.take(rows).compact())
+    return [texts[row] for row in rows.tolist()]
+
+
+class Places:
+    """Finds identifiers in a column of different ones, by their hashes."""
+
+    def __init__(self, ids: Ids) -> None:
+        hashes = ids.hash()
+        order = hashes.argsort()
+        self._ids, self._order, self._hashes = ids, order.astype(np.int32), hashes[order]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Places, (self._ids,)  # the hashes are other ones in another process
+
+    def of(self, others: Ids) -> Ints:
+        """Return the row of each of the others, -1 if it is in none: (rows of the others,)."""
+        found = np.full(len(others), -1)
+        hashes = others.hash()
+        at, rows = self._hashes.searchsorted(hashes), np.arange(len(others))
+        while len(rows):
+            inside = at < len(self._hashes)
+            rows, at = rows[inside], at[inside]
+            equal = self._hashes[at] == hashes[rows]
+            rows, at = rows[equal], at[equal]
+            place = self._order[at]
+            same = others.compare(rows, self._ids, place) == 0
+            found[rows[same]] = place[same]
+            rows, at = rows[~same], at[~same] + 1  # the next may have the same hash
+        return found
 
 
 _Text = TypeVar("_Text", str, bytes)

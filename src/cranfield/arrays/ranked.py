@@ -100,6 +100,16 @@ class Ranked(Recordable):
             self.columns and {name: each[rows] for name, each in self.columns.items()},
         )
 
+    def queries(self, begin: int, end: int) -> "Ranked":
+        """Return the rows of the queries from `begin` to before `end`, or the last, renumbered."""
+        first, last = self.query.searchsorted((begin, end)).tolist()
+        rows = slice(first, last)
+        columns = {name: each[rows] for name, each in self.columns.items()}
+        n = min(end, self.n_queries) - begin
+        return Ranked(
+            *(n, self.query[rows] - begin, self.rank[rows], self.grade[rows]), columns=columns
+        )
+
     @step_of()
     def relevant(self, rel: float = 1) -> "Ranked":
         """Return the rows with grade >= rel."""

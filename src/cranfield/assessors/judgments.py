@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids
+from cranfield.arrays.ids import Ids, ids_of, some_of
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, NothingSharedError
@@ -59,14 +59,16 @@ def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
                 "document"
             )
         one.check_whole(*WHOLE_GRADES)
-    shared = sorted(a.codes.keys() & b.codes.keys())
-    if not shared:
+    codes = b.codes_of(ids_of(a.query_ids))
+    shared = np.flatnonzero(codes >= 0)
+    if not len(shared):
         raise NothingSharedError(
             f"the two qrels share no query: the first has {a.query_ids[0]!r}, the second "
             f"{b.query_ids[0]!r}",
             hint="Check that both name queries in the same way.",
         )
-    queries = np.concatenate([_positions(one, shared)[one.query] for one in (a, b)])
+    both = (a, shared), (b, codes[shared])
+    queries = np.concatenate([_positions(one, its)[one.query] for one, its in both])
     kept = np.flatnonzero(queries >= 0)
     doc = Ids.joined([a.docs, b.docs]).numbers()
     order = kept[np.lexsort((doc[kept], queries[kept]))]
@@ -84,7 +86,7 @@ def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
             hint="Check that both name documents in the same way.",
         )
     return TwoJudgments(
-        [a.query_ids[a.codes[one]] for one in shared],
+        some_of(a.query_ids, shared),
         first,
         ours,
         theirs,
@@ -103,10 +105,10 @@ def _column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
     return there, column
 
 
-def _positions(qrels: Qrels, shared: Sequence[bytes]) -> Ints:
+def _positions(qrels: Qrels, shared: Ints) -> Ints:
     """Return where each query is among the shared ones, -1 if nowhere."""
     found = np.full(len(qrels.query_ids), -1)
-    found[[qrels.codes[one] for one in shared]] = np.arange(len(shared))
+    found[shared] = np.arange(len(shared))
     return found
 
 

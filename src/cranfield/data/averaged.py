@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cranfield.arrays.ids import decode, encode
+from cranfield.arrays.ids import IdList, Ids, encode, ids_of, some_of
 from cranfield.arrays.ranked import Bools, Ints, Ranked
 from cranfield.data.judging import Queries
 from cranfield.data.match import Match
@@ -65,29 +65,43 @@ def averaged(qrels: Qrels, match: Match, queries: Queries, source: str | None) -
         holds = _holds(name, qrels, match)
         left_out[name] = int(np.count_nonzero(keep & ~holds))
         keep &= holds
-    found = [(encode(qrels.query_ids[code]), code, 0) for code in np.flatnonzero(keep).tolist()]
-    if queries == "run":  # those that are not judged have the code -1
-        for query, n in match.unknown.items():
-            if n:
-                found.append((query if isinstance(query, bytes) else encode(query), -1, n))
-        found.sort()
-    if not found:
+    code = np.flatnonzero(keep)
+    found, others = some_of(qrels.query_ids, code), np.zeros_like(code)
+    if queries == "run" and any(match.unknown.values()):
+        found, code, others = _with_unjudged(found, code, match.unknown)
+    if not len(found):
         why = [f"{queries_of(n)} left out: {WHY[name]}" for name, n in left_out.items() if n]
         raise InputError(
             f"queries={queries!r} (--queries) leaves none to average: {'; '.join(why)}",
             source=source,
         )
-    code, others = np.array([numbers for _, *numbers in found], np.int64).T
     judged, place = code >= 0, np.full(len(keep), -1)
     place[code[judged]] = np.flatnonzero(judged)
     return Averaged(
-        [decode(query) for query, *_ in found],
+        found,
         ~judged | match.in_run[code],
         np.where(judged, match.n_retrieved[code], others),
         place,
         int(np.count_nonzero(~judged)),
         left_out,
     )
+
+
+def _with_unjudged(
+    query_ids: Sequence[str], code: Ints, unknown: Mapping[str | bytes, int]
+) -> tuple[Sequence[str], Ints, Ints]:
+    """Return queries with those that are not judged among them, in the order of their bytes.
+
+    `unknown` says how many documents each of the latter has. Also returned: the codes, -1 of them,
+    and these numbers of documents, 0 of the others.
+    """
+    theirs = {query: n for query, n in unknown.items() if n}
+    names = [query if isinstance(query, bytes) else encode(query) for query in theirs]
+    ids = Ids.joined([ids_of(query_ids), Ids.of(names)])
+    order = ids.numbers().argsort()
+    codes = np.append(code, np.full(len(names), -1))
+    counts = np.append(np.zeros_like(code), np.array([*theirs.values()], np.int64))
+    return IdList(ids.take(order).compact()), codes[order], counts[order]
 
 
 def _holds(name: str, qrels: Qrels, match: Match) -> Bools:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, decode, encode
+from cranfield.arrays.ids import Ids, decode, encode, ids_of
 from cranfield.arrays.ranked import Ints
 from cranfield.arrays.rows import changes, sizes, spans
 from cranfield.data.judging import Judging
@@ -192,7 +192,7 @@ def merged_judgments(judgments: Judgments, chunks: Chunks, errors: Errors) -> Ju
     def where(row: int) -> tuple[None, str]:
         return None, f"query {ids[query[row]]!r}, document {decode(docs[row])!r}"
 
-    block = Block(Ids.of_texts(ids).take(query), docs, {"grade": judgments.grade}, source, where)
+    block = Block(ids_of(ids).take(query), docs, {"grade": judgments.grade}, source, where)
     docs_of, lost = chunks.of_ids(docs)
     left_out = LeftOut()
     if len(lost):

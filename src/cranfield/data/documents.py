@@ -184,7 +184,7 @@ class Documents:
             seen: set[bytes] = set()
             for load in loads:
                 whole = self.grouped(load(), judging)
-                if come_back(whole.queries, seen):
+                if come_back(whole.queries.to_list(), seen):
                     raise _ApartError
                 yield whole
 

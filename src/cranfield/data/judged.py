@@ -3,7 +3,7 @@
 What a measure receives; `judge` makes it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from cranfield.formats.values import graded
 from cranfield.lazy import cached_property
 
 ENDLESS = 2**62  # the cutoff of a measure without one, beside others that have one
+MOST_ROWS = 1 << 18  # judged documents that measures look at together
 DEEPEST = 1_000_000  # ranks that are looked at one by one
 
 
@@ -68,6 +69,29 @@ class Judged(Recordable):
     def n_relevant(self, rel: float = 1) -> Ints:
         """Count each query's documents with grade >= rel in the judgments: (n_queries, 1)."""
         return self.ideal.relevant(rel).count()
+
+    @property
+    def is_large(self) -> bool:
+        """Whether measures look at some queries at a time: see `pieces`."""
+        return len(self.n_retrieved) > 1 and len(self.ideal.query) > MOST_ROWS
+
+    def pieces(self) -> "Iterator[tuple[slice, Judged]]":
+        """Yield some queries at a time, which they are, and these alone; judgments in groups not.
+
+        What a measure computes for each row is then as large as a piece, not as all of them.
+        """
+        n_queries = len(self.n_retrieved)
+        step = max(1, n_queries * MOST_ROWS // max(1, len(self.ideal.query)))
+        ends = np.append(0, np.cumsum(self.n_retrieved))
+        for begin in range(0, n_queries, step):
+            some = slice(begin, begin + step)
+            hits, ideal = (
+                ranked.queries(begin, begin + step) for ranked in (self.hits, self.ideal)
+            )
+            n_retrieved, cost = self.n_retrieved[some], self.cost
+            if cost is not None:
+                cost = cost[ends[begin] : ends[begin] + int(n_retrieved.sum())]
+            yield some, replace(self, hits=hits, ideal=ideal, n_retrieved=n_retrieved, cost=cost)
 
     @step_of()
     def every(self, k: Ints | None = None, *, padded: bool = False) -> Ranked:

@@ -21,7 +21,6 @@ from cranfield.data.order import (
     Placed,
     are_above,
     are_apart,
-    come_back,
     placed,
     single,
     tie_order,
@@ -105,11 +104,11 @@ def _matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -
             yield _match_dicts(qrels, run, judging)
             continue
         parts: list[_Part] = []
-        seen: set[bytes] = set()
+        seen = np.zeros(len(qrels.query_ids), np.bool_), set[bytes]()
         ready = ready or next(done, None)
         if ready is not None and ready[0] == i:
             for _, part in ready[1]:
-                if part is None or i in apart or come_back(part.queries, seen):
+                if part is None or i in apart or _come_back(part, *seen):
                     apart.add(i)
                 else:
                     parts.append(part)
@@ -125,8 +124,9 @@ def _matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -
 class _Part(NamedTuple):
     """A block, matched."""
 
-    queries: list[bytes]
     code: Ints  # (queries,) in the qrels; -1: not judged
+    unknown: list[bytes]  # of these, those that are not judged
+    comes_back: bool  # whether one of the queries is there twice
     n_retrieved: Ints  # (queries,)
     row: Ints  # (hits,) in the qrels
     placed: Placed
@@ -146,20 +146,24 @@ def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Par
     if are_apart(block):
         return None
     whole = run.grouped(block, judging)
-    block, queries = whole.block, [*whole.queries, *whole.block.empty]
-    codes = np.array([qrels.codes.get(query, -1) for query in queries], np.int64)
+    block, queries = whole.block, whole.queries
+    if block.empty:
+        queries = Ids.joined([queries, Ids.of(block.empty)])
+    codes = qrels.codes_of(queries)
     code = codes[: len(whole.queries)]
+    judged, unknown = np.sort(codes[codes >= 0]), queries.take(np.flatnonzero(codes < 0)).to_list()
     # Where a query comes back in the block, it is read once more, in whole queries: to match its
     # rows now would take as many steps as all judgments of a query, for each of its pieces.
-    comes_back = len(set(queries)) < len(queries)
+    comes_back = bool((judged[1:] == judged[:-1]).any()) or len(set(unknown)) < len(unknown)
     rows, judgments = np.zeros((2, 0), np.int64) if comes_back else _hits(whole, code, qrels)
     if whole.again is not None:
         counts = ~np.isin(rows, whole.again)
         rows, judgments = rows[counts], judgments[counts]
     with_ties = not judging.in_one_order
     return _Part(
-        queries,
         codes,
+        unknown,
+        comes_back,
         np.append(np.diff(whole.starts), np.zeros(len(block.empty), np.int64)),
         judgments,
         placed(whole, judging, rows, code >= 0, with_ties=with_ties),
@@ -169,6 +173,15 @@ def _matched_block(qrels: Qrels, run: Run, judging: Judging, load: Load) -> _Par
         _costs(whole, code, judging),
         whole.dropped,
     )
+
+
+def _come_back(part: _Part, judged: Bools, unknown: set[bytes]) -> bool:
+    """Add a block's queries to those seen; tell whether one is there already, or is there twice."""
+    code = part.code[part.code >= 0]
+    again = part.comes_back or bool(judged[code].any()) or not unknown.isdisjoint(part.unknown)
+    judged[code] = True
+    unknown.update(part.unknown)
+    return again
 
 
 def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
@@ -181,8 +194,7 @@ def _match_of(qrels: Qrels, parts: Sequence[_Part], regrouped: bool) -> Match:
         in_run[part.code[judged]] = True
         n_retrieved[part.code[judged]] = part.n_retrieved[judged]
         if not judged.all():
-            others = (compress(of, ~judged) for of in (part.queries, part.n_retrieved.tolist()))
-            unknown.update(zip(*others, strict=True))
+            unknown.update(zip(part.unknown, part.n_retrieved[~judged].tolist(), strict=True))
     rank, n_tied, n_level, n_unsorted, first, size = (
         zip(*(part.placed for part in parts), strict=True) if parts else ([],) * 6
     )
@@ -237,7 +249,8 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     its = code[groups]
     counts = qrels.starts[its + 1] - qrels.starts[its]
     judgments = spans(qrels.starts[its], counts)
-    keys = keyed(qrels.doc_hashes[judgments], np.repeat(groups, counts))
+    group = np.repeat(groups, counts)
+    keys = keyed(qrels.docs.take(judgments).hash(), group)
     rows, left = np.arange(len(block.keys)), np.arange(len(judgments), dtype=np.int32)
     found = np.full(len(rows), -1, np.int64)  # the judgment of each row
     for _ in range(_MOST_STEPS):
@@ -254,13 +267,13 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
         # Keys that are equal belong to the same query and document, but for a rare coincidence:
         # look at the ids; where they differ, another judgment may have the same key.
         equal_key = np.flatnonzero(keys[at] == block.keys[rows])
-        mine, judged = rows[equal_key], judgments[at[equal_key]]
-        same = block.block.doc.equal(mine, qrels.docs, judged)
-        same &= qrels.query[judged] == code[block.group[mine]]
-        found[mine[same]] = judged[same]
+        mine, at = rows[equal_key], at[equal_key]
+        same = block.block.doc.equal(mine, qrels.docs, judgments[at])
+        same &= group[at] == block.group[mine]
+        found[mine[same]] = judgments[at[same]]
         left, rows = left[place[slot] != left], rows[found[rows] < 0]
     else:
-        rows, judged = _looked_up(block, code, qrels, rows, judgments[left])
+        rows, judged = _looked_up(block, qrels, rows, judgments[left], group[left])
         found[rows] = judged
     rows = np.flatnonzero(found >= 0)
     return rows, found[rows]
@@ -271,13 +284,16 @@ _LEAST_BITS = 14
 
 
 def _looked_up(
-    block: Grouped, code: Ints, qrels: Qrels, rows: Ints, judgments: Ints
+    block: Grouped, qrels: Qrels, rows: Ints, judgments: Ints, group: Ints
 ) -> tuple[Ints, Ints]:
-    """Return those of the block's `rows` that are among `judgments`, and the rows of these."""
-    query, docs = qrels.query[judgments].tolist(), qrels.docs.take(judgments).to_list()
-    place = dict(zip(zip(query, docs, strict=True), judgments.tolist(), strict=True))
-    codes, docs = code[block.group[rows]].tolist(), block.block.doc.take(rows).to_list()
-    at = np.array([place.get(pair, -1) for pair in zip(codes, docs, strict=True)], np.int64)
+    """Return those of the block's `rows` that are among `judgments`, and the rows of these.
+
+    `group`, (judgments,), is the group of each judgment's query.
+    """
+    groups, docs = group.tolist(), qrels.docs.take(judgments).to_list()
+    place = dict(zip(zip(groups, docs, strict=True), judgments.tolist(), strict=True))
+    groups, docs = block.group[rows].tolist(), block.block.doc.take(rows).to_list()
+    at = np.array([place.get(pair, -1) for pair in zip(groups, docs, strict=True)], np.int64)
     return rows[at >= 0], at[at >= 0]
 
 

@@ -32,7 +32,7 @@ class Grouped(NamedTuple):
     block: Block
     starts: Ints  # (groups + 1,) the row where each group begins
     group: Ints  # (rows,)
-    queries: list[bytes]  # (groups,)
+    queries: Ids  # (groups,)
     keys: Words  # (rows,) of (group, document)
     by: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
     repeated: LeftOut = LeftOut()  # rows whose document another row of the group has, too
@@ -73,7 +73,7 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
             if not judging.keeps_repeated:  # these were told by the rows that are left, too
                 repeated += found.repeated
             return found._replace(repeated=repeated, dropped=dropped)
-    queries = block.query.take(starts[:-1]).to_list()
+    queries = block.query.take(starts[:-1])
     return Grouped(block, starts, group, queries, keys, by, repeated, uncounted)
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Union, get_args
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import Words
-from cranfield.arrays.grades import are_whole
-from cranfield.arrays.ids import Ids, decode, encode
+from cranfield.arrays.grades import are_whole, widened
+from cranfield.arrays.ids import Ids, Places, decode, encode, ids_of
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes
 from cranfield.data.preferences import Levels
@@ -21,7 +20,7 @@ from cranfield.formats.block import LARGEST_GRADE, Block, Duplicates, Errors, Ro
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
-from cranfield.lazy import cached_property
+from cranfield.lazy import cached_property, kept_while_small
 from cranfield.progress import ProgressLike, watching
 from cranfield.render.numbers import plain
 
@@ -87,10 +86,7 @@ class Qrels(Judgments):
             data = judgments_of(rows, errors, duplicates)
         vars(self).update(vars(data))
         self._judgments = data
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs; its hashes are other ones if it is in another process."""
-        return {name: one for name, one in self.__dict__.items() if name != "doc_hashes"}
+        del self.__dict__["grade"]  # which is held in few bytes, as a rule
 
     def write(
         self,
@@ -129,7 +125,7 @@ class Qrels(Judgments):
                 f"{os.fspath(path)}: {form.name} has no place for the column {' and '.join(lost)}: "
                 "write .tsv, .csv, .jsonl or .parquet"
             )
-        queries, docs = Ids.of_texts(self.query_ids).take(self.query), self.docs
+        queries, docs = ids_of(self.query_ids).take(self.query), self.docs
         if self.spans is not None:
             from cranfield.data.spans import docs_of_spans
 
@@ -144,7 +140,12 @@ class Qrels(Judgments):
         write_rows(form, Target(os.fspath(path), What.QRELS), lambda: [block])
 
     def __len__(self) -> int:
-        return len(self.grade)
+        return len(self._judgments.grade)
+
+    @kept_while_small
+    def grade(self) -> Numbers:  # type: ignore[override]
+        """Return the grades: (rows,), whole numbers, or doubles if any is a fraction."""
+        return widened(self._judgments.grade)
 
     @property
     def source(self) -> str | None:
@@ -182,7 +183,7 @@ class Qrels(Judgments):
 
     def of(self, query_ids: Iterable[str]) -> "Qrels":
         """Return the judgments of some queries, all of which are judged."""
-        codes = sorted(self.codes[encode(query)] for query in query_ids)
+        codes = np.sort(self.codes_of(Ids.of_texts([*query_ids])))
         return Qrels(self._judgments.only(codes, self.top_grade))
 
     def replaced(self, **changes: Any) -> "Qrels":
@@ -244,12 +245,12 @@ class Qrels(Judgments):
         top: float = np.maximum.reduce(self.grade, initial=0).item() if stated is None else stated
         return top
 
-    @cached_property
+    @kept_while_small
     def doc_lists(self) -> list[list[str]]:
         """Each query's judged documents, in the order of the rows."""
         if not isinstance(self.documents, Ids):
             return self.documents
-        docs = [decode(doc) for doc in self.docs.to_list()]
+        docs = self.docs.to_texts()
         return [docs[b:e] for b, e in zip(self.starts, self.starts[1:], strict=False)]
 
     @cached_property
@@ -257,17 +258,15 @@ class Qrels(Judgments):
         """The judged documents, row by row."""
         if isinstance(self.documents, Ids):
             return self.documents
-        return Ids.of_texts(list(chain.from_iterable(self.doc_lists)))
+        return Ids.of_texts(list(chain.from_iterable(self.doc_lists))).compact()
+
+    def codes_of(self, queries: Ids) -> Ints:
+        """Return the position of each query in `query_ids`, -1 if it is not judged."""
+        return self._places.of(queries)
 
     @cached_property
-    def doc_hashes(self) -> Words:
-        """`docs.hash()`."""
-        return self.docs.hash()
-
-    @cached_property
-    def codes(self) -> dict[bytes, int]:
-        """The position of each query in `query_ids`."""
-        return {encode(query): i for i, query in enumerate(self.query_ids)}
+    def _places(self) -> Places:
+        return Places(ids_of(self.query_ids))
 
     @cached_property
     def spans(self) -> "JudgedSpans | None":
@@ -281,29 +280,30 @@ class Qrels(Judgments):
         columns = (self.query, self.columns["start"], self.columns["end"], self.grade)
         numbers = (column.tolist() for column in columns)
         docs = docs_of_spans(self.docs).to_list()
+        queries = ids_of(self.query_ids).to_list()
         for doc, name, code, *of in zip(docs, names, *numbers, strict=True):
-            its = found.setdefault(encode(self.query_ids[code]), {})
+            its = found.setdefault(queries[code], {})
             its.setdefault(doc, []).append(JudgedSpan(name, *of))
         return found
 
-    @cached_property
+    @kept_while_small
     def query(self) -> Ints:
-        """The position in `query_ids` of each row's query: (rows,)."""
+        """Return the position in `query_ids` of each row's query: (rows,)."""
         starts = self.starts
         return np.arange(len(self.query_ids)).repeat(starts[1:] - starts[:-1])
 
-    @cached_property
+    @kept_while_small
     def ideal(self) -> Ranked:
         """Every query's judged documents, highest grade first: the perfect ranking."""
-        query = self.query
+        query, grades = self.query, self.grade
         rank = np.arange(1, len(query) + 1) - self.starts[query]
-        if not are_whole(self.grade):
-            rows = np.lexsort((-self.grade, query))
+        if not are_whole(grades):
+            rows = np.lexsort((-grades, query))
             columns = {name: column[rows] for name, column in self.sampling.items()}
-            return Ranked(len(self.query_ids), query, rank, self.grade[rows], columns=columns)
+            return Ranked(len(self.query_ids), query, rank, grades[rows], columns=columns)
         # One number for query and grade, which sorts several times faster than a pair.
         begins = query * (2 * LARGEST_GRADE + 1)
-        keys = begins - self.grade
+        keys = begins - grades
         columns = {}
         if self.sampling:
             rows = keys.argsort(kind="stable")

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, decode, encode
+from cranfield.arrays.byte_strings import Words
+from cranfield.arrays.grades import narrowed, widened
+from cranfield.arrays.ids import IdList, Ids, encode, some_of
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import spans
 from cranfield.data.judging import Judging
-from cranfield.data.order import grouped, refused, without
+from cranfield.data.order import Grouped, grouped, refused, without
 from cranfield.data.preferences import Levels
 from cranfield.errors import InputError
 from cranfield.formats.block import (
@@ -22,9 +24,9 @@ from cranfield.formats.block import (
     Errors,
     LeftOut,
     ListsOf,
+    Load,
     Role,
     Rows,
-    joined,
 )
 from cranfield.formats.columns import in_order
 from cranfield.formats.groups import Groups, groups_of_rows
@@ -41,10 +43,11 @@ class Judgments:
     Never changed. (A frozen dataclass takes 2 us more to make: small evaluations would notice.)
     """
 
-    query_ids: list[str]  # in the order of their bytes
+    query_ids: Sequence[str]  # in the order of their bytes
     starts: Ints  # (n_queries + 1,) the row where each query's judgments begin
     documents: Ids | list[list[str]]  # as they came: of each row, or each query's
-    grade: Numbers  # (rows,) in their one form (`graded`); of judgments in groups, the best level
+    # (rows,) in their one form (`graded`), maybe `narrowed`; of judgments in groups, the best level
+    grade: Numbers
     # Of judgments that are a sample: the columns "stratum" and "probability", as they came. Of
     # spans, whose documents have their names (see `spans`): "start" and "end".
     columns: Mapping[Role, Any] = field(default_factory=dict)
@@ -63,12 +66,12 @@ class Judgments:
     listed: bool = False  # each query's relevant documents came as one list
     graded: bool = True  # False: documents came without grades, and all have grade 1
 
-    def only(self, codes: Sequence[int], top: float) -> "Judgments":
+    def only(self, codes: Ints, top: float) -> "Judgments":
         """Return the judgments of some queries, of a collection with this top grade."""
-        ids = [self.query_ids[code] for code in codes]
+        ids = some_of(self.query_ids, codes)
         if self.groups is not None:
             some = _from_groups(self.groups.of(ids))
-            some.grade = some.grade.astype(self.grade.dtype)  # of the collection
+            some.grade = some.grade.astype(widened(self.grade).dtype)  # of the collection
             some = replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
             return replace(some, duplicates=self.duplicates)
         lengths = np.diff(self.starts)[codes]
@@ -79,7 +82,7 @@ class Judgments:
             self,
             query_ids=ids,
             starts=starts,
-            documents=docs.take(rows) if isinstance(docs, Ids) else [docs[c] for c in codes],
+            documents=docs.take(rows) if isinstance(docs, Ids) else [docs[i] for i in codes],
             grade=self.grade[rows],
             columns={role: column[rows] for role, column in self.columns.items()},
             top_of_all=top,
@@ -201,55 +204,133 @@ def _subtopics(rows: Rows, errors: Errors, duplicates: Duplicates) -> Groups:
 
 
 def _from_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgments:
-    from cranfield.data.regroup import together
-
     has_grades = "grade" in rows.numbers
-    loads = rows.blocks(in_order(rows.numbers), errors)
     by_span = {"start", "end"} <= rows.numbers
-    blocks = [_with_chances(load(), errors) for load in loads]
-    if by_span:
-        from cranfield.data.spans import checked_spans
-
-        blocks = [checked_spans(block, errors) for block in blocks]
-    left_out = sum((block.left_out for block in blocks), LeftOut())
-    empty = [query for block in blocks for query in block.empty]
-    blocks = [block for block in blocks if len(block)]
-    if not blocks:
+    read = partial(_whole_queries, rows, errors, duplicates)
+    try:
+        parts, left_out, repeated, empty = read(apart=False)
+    except _ApartError:
+        parts, left_out, repeated, empty = read(apart=True)
+    if not parts:
         raise _no_judgment(named(rows.sources), left_out)
-    kept = Judging(duplicates="best" if duplicates == "best" else "first")
-    by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
-    if by_query.repeated.count and duplicates not in ("first", "best"):
+    if repeated.count and duplicates not in ("first", "best"):
         is_of_runs = duplicates != "refuse"
         alike = not (has_grades or by_span)
-        twice = refused(by_query.repeated)
+        twice = refused(repeated)
         hints = twice.hint, _ONE_GRADE * is_of_runs, _ALIKE * alike, rows.twice
         raise twice.but(hint=" ".join(filter(None, hints)))
-    whole = by_query.block
-    queries = list(dict.fromkeys([*by_query.queries, *empty]))
-    begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
-    order = sorted(range(len(queries)), key=queries.__getitem__)
-    lengths = np.diff(begins)[order]
-    starts = np.append(0, np.cumsum(lengths))
-    at = spans(begins[order], lengths)
-    ones = np.ones(len(at), np.int64)
-    grade = graded(whole.columns["grade"][at]) if has_grades else ones
-    assert grade is not None  # noqa: S101 - each was checked as it was read
+    queries = _with_empty(Ids.joined([part.queries for part in parts]), empty)
+    counts = np.concatenate([part.counts for part in parts])
+    counts = np.append(counts, np.zeros(len(queries) - len(counts), np.int64))  # of the empty, too
+    docs = Ids.joined([part.docs for part in parts])
+    columns = {
+        role: np.concatenate([part.columns[role] for part in parts]) for role in parts[0].columns
+    }
+    parts.clear()
+    order = queries.numbers().argsort()
+    if (np.diff(order) < 0).any():
+        begins, counts = (np.cumsum(counts) - counts)[order], counts[order]
+        at = spans(begins, counts)
+        queries, docs = queries.take(order).compact(), docs.take(at).compact()
+        columns = {role: column[at] for role, column in columns.items()}
     return Judgments(
-        [decode(queries[i]) for i in order],
-        starts,
-        whole.doc.take(at),
-        grade,
-        {role: column[at] for role, column in whole.columns.items() if role != "grade"},
+        IdList(queries),
+        np.append(0, np.cumsum(counts)),
+        docs,
+        narrowed(columns.pop("grade")),
+        columns,
         form=rows.form,
         lists_of=rows.lists_of,
         sources=rows.sources,
         is_text=rows.is_text,
-        left_out=whole.left_out,
-        repeated=by_query.repeated,
+        left_out=left_out,
+        repeated=repeated,
         duplicates=duplicates,
         graded=has_grades and rows.graded,
         listed=bool(rows.lists),
     )
+
+
+class _Part(NamedTuple):
+    """The judgments of some queries, in little memory."""
+
+    queries: Ids
+    counts: Ints  # (queries,) how many rows each has
+    docs: Ids
+    columns: dict[Role, Numbers]
+
+
+class _ApartError(Exception):
+    """A query came back after others."""
+
+
+def _whole_queries(
+    rows: Rows, errors: Errors, duplicates: Duplicates, *, apart: bool
+) -> tuple[list[_Part], LeftOut, LeftOut, list[bytes]]:
+    """Return the rows by query, those left out, those that repeat a document, and empty queries.
+
+    Raises _ApartError if the rows of a query are not in one piece; if they are `apart`, they are
+    put together first.
+    """
+    kept = Judging(duplicates="best" if duplicates == "best" else "first")
+    loads = rows.blocks(in_order(rows.numbers), errors)
+    checked = (partial(_checked, load, errors) for load in loads)
+    if apart:
+        from cranfield.data.regroup import regrouped
+
+        checked = regrouped(checked)
+    parts: list[_Part] = []
+    hashes: list[Words] = []
+    left_out, repeated, empty = LeftOut(), LeftOut(), list[bytes]()
+    for load in checked:
+        block = load()
+        left_out += block.left_out
+        empty += block.empty
+        if not len(block):
+            continue
+        by_query = grouped(block, kept)
+        repeated += by_query.repeated
+        hashes.append(by_query.queries.hash())
+        if not apart and _some_alike(hashes[-1:]):
+            raise _ApartError
+        parts.append(_part(by_query))
+    if not apart and _some_alike(hashes):
+        raise _ApartError
+    return parts, left_out, repeated, empty
+
+
+def _checked(load: Load, errors: Errors) -> Block:
+    """Return a block of which every row can be used."""
+    block = _with_chances(load(), errors)
+    if {"start", "end"} <= block.columns.keys():
+        from cranfield.data.spans import checked_spans
+
+        block = checked_spans(block, errors)
+    return block
+
+
+def _some_alike(hashes: Sequence[Words]) -> bool:
+    ordered = np.sort(np.concatenate([np.zeros(0, np.uint64), *hashes]))
+    return bool((ordered[1:] == ordered[:-1]).any())
+
+
+def _part(by_query: Grouped) -> _Part:
+    block = by_query.block
+    columns = dict(block.columns)
+    ones = np.ones(len(block), np.int8)
+    grade = graded(columns["grade"]) if "grade" in columns else ones
+    assert grade is not None  # noqa: S101 - each was checked as it was read
+    columns["grade"] = narrowed(grade)
+    counts = np.diff(by_query.starts)
+    return _Part(by_query.queries.compact(), counts, block.doc.compact(), columns)
+
+
+def _with_empty(queries: Ids, empty: Sequence[bytes]) -> Ids:
+    """Return the queries, and of those that have no rows the ones that are not among them."""
+    if not empty:
+        return queries
+    known = set(queries.to_list())
+    return Ids.joined([queries, Ids.of([one for one in dict.fromkeys(empty) if one not in known])])
 
 
 _ALIKE = "Without grades such rows are alike: 'first' and 'best' count the document once."

@@ -339,9 +339,10 @@ class Run(Documents):
                 rank = placed(whole).rank if by == "given" else block.rank
                 values = block.value if rank is None else -1.0 * rank
                 numbers = [] if values is None else values.tolist()
-                for query, rows in zip(whole.queries, pairwise(whole.starts.tolist()), strict=True):
+                queries = whole.queries.to_texts()
+                for query, rows in zip(queries, pairwise(whole.starts.tolist()), strict=True):
                     its = slice(*rows)
-                    found[decode(query)] = dict(zip(docs[its], numbers[its], strict=True))
+                    found[query] = dict(zip(docs[its], numbers[its], strict=True))
             return found
 
         wanted = () if by == "given" else (by,)

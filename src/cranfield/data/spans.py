@@ -155,7 +155,7 @@ class Spans:
             for name in ("of", "start", "end")
         )
         n_met = n_again = 0
-        for group, query in enumerate(whole.queries):
+        for group, query in enumerate(whole.queries.to_list()):
             judged = self.judged.get(query)
             if judged is None:
                 continue

@@ -245,6 +245,7 @@ class Alike:
     def __init__(self, measures: Sequence[Measure]) -> None:
         self._first = measures[0]
         self._definition, self._parameters = self._first.definition, self._first.parameters
+        self.takes_groups = bool(self._definition.traits.takes_groups)
         for one in measures:
             one.check_complete()
         self._cutoffs = [one.cutoff for one in measures]
@@ -394,9 +395,19 @@ class Plan:
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of every measure: (n_queries, n_measures)."""
         values = np.empty((len(judged.n_retrieved), len(self._measures)), self.kind)
-        for columns, alike in self._parts:
-            values[:, columns] = alike.values(judged)
+        at_once = self._parts
+        if judged.is_large:  # measures of groups look at all of them
+            at_once = [part for part in self._parts if part[1].takes_groups]
+            others = [part for part in self._parts if not part[1].takes_groups]
+            for rows, some in judged.pieces():
+                _fill(values[rows], some, others)
+        _fill(values, judged, at_once)
         return values
+
+
+def _fill(values: Floats, judged: Judged, parts: Iterable[tuple[slice | list[int], Alike]]) -> None:
+    for columns, alike in parts:
+        values[:, columns] = alike.values(judged)
 
 
 def plan_of(measures: Iterable[Measure]) -> Plan:

@@ -88,10 +88,10 @@ def _added(run: Run, loads: Iterable[Load], k: int) -> Scan:
 def _scanned(run: Run, load: Load, k: int) -> Scan:
     whole = run.grouped(load(), Judging(duplicates="first"))
     block = whole.block
-    scan = Scan(rows=len(block), queries=dict.fromkeys(whole.queries))
+    scan = Scan(rows=len(block), queries=dict.fromkeys(whole.queries.to_list()))
     scan.left_out = block.left_out + whole.repeated
     scan.apart = len(whole.queries) - len(scan.queries)
-    for ids, found in ((block.query.take(whole.starts[:-1]), is_odd_query), (block.doc, is_odd)):
+    for ids, found in ((whole.queries, is_odd_query), (block.doc, is_odd)):
         if not ids.are_visible():  # among their bytes is one that is no visible ASCII
             scan.odd |= dict.fromkeys(filter(found, map(decode, dict.fromkeys(ids.to_list()))))
     numbers = block.value if block.value is not None else block.rank

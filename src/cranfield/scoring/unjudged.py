@@ -1,6 +1,6 @@
 """What runs retrieved and nobody judged: the same document has the same number in every run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -89,7 +89,7 @@ class _Part(NamedTuple):
 
 
 def _retrieved(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _Part:
-    part = partial(_part, qrels.codes, run, depth, judging)
+    part = partial(_part, qrels, run, depth, judging)
     parts, seen = [], set[bytes]()
     for one in in_threads(part, run.blocks(judging.order)):
         if come_back(one.queries, seen):
@@ -97,7 +97,7 @@ def _retrieved(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _Part:
             break
         parts.append(one)
     none = np.zeros(0, np.int64)
-    n_retrieved = sum((one.n_retrieved for one in parts), np.zeros(len(qrels.codes), np.int64))
+    n_retrieved = sum((one.n_retrieved for one in parts), np.zeros(len(qrels.query_ids), np.int64))
     return _Part(
         [],
         np.concatenate([none, *(one.query for one in parts)]),
@@ -107,14 +107,17 @@ def _retrieved(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _Part:
     )
 
 
-def _part(codes: Mapping[bytes, int], run: Run, depth: int, judging: Judging, load: Load) -> _Part:
+def _part(qrels: Qrels, run: Run, depth: int, judging: Judging, load: Load) -> _Part:
     """Return the documents of rank <= depth of a block's judged queries. In a thread of its own."""
     whole = run.grouped(load(), judging)
-    code = np.array([codes.get(query, -1) for query in whole.queries], np.int64)
+    code = qrels.codes_of(whole.queries)
     rows = np.flatnonzero(code[whole.group] >= 0)
     rank = placed(whole, judging, rows).rank
     rows, rank = rows[rank <= depth], rank[rank <= depth]
     counts = np.diff(whole.starts)[code >= 0]
-    n_retrieved = np.bincount(code[code >= 0], counts, len(codes)).astype(np.int64)
+    n_retrieved = np.bincount(code[code >= 0], counts, len(qrels.query_ids))
     docs = whole.block.doc.take(rows).compact()
-    return _Part(whole.queries, code[whole.group[rows]], rank, docs, n_retrieved)
+    return _Part(
+        *(whole.queries.to_list(), code[whole.group[rows]], rank, docs),
+        n_retrieved.astype(np.int64),
+    )
