@@ -1,7 +1,7 @@
 """Ids: a column of identifiers, which are compared as the bytes of their text."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +138,23 @@ class Ids(ByteStrings):
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
+    def packed(self) -> "Packed":
+        """Return the bytes of the identifiers one behind the other: see `Packed`."""
+        if self.n_words > FEW_WORDS:
+            data = np.frombuffer(b"".join(self.to_list()), np.uint8)
+            return Packed(data, self.length, 0)
+        return Packed(self.compact()._data, self.length, 8 * self.n_words)
+
+    @classmethod
+    def of_packed(cls, packed: "Packed") -> "Ids":
+        """Make a column of what `packed` returned, or of a part of that."""
+        data, length, width = packed
+        if width:
+            start = np.arange(len(length), dtype=np.int64) * width
+        else:
+            start = np.cumsum(length, dtype=np.int64) - length
+        return cls(np.append(data, np.zeros(8, np.uint8)), start, length, not width, ordered=True)
+
     def compact(self) -> "Ids":
         """Return the same identifiers in memory of their own, in the order of the rows."""
         n, w = len(self), self.n_words
@@ -173,6 +190,17 @@ class Ids(ByteStrings):
     def begin_with(self, byte: int) -> bool:
         """Tell whether any of the identifiers (none is empty) begins with this byte."""
         return bool((self._data[self._start] == byte).any())
+
+
+class Packed(NamedTuple):
+    """Identifiers as plain arrays, to be kept in a file.
+
+    Each takes `width` bytes of `data`, filled up with zeros; 0: as many as it has.
+    """
+
+    data: NDArray[np.uint8]
+    length: Ints  # (rows,)
+    width: int
 
 
 _Text = TypeVar("_Text", str, bytes)

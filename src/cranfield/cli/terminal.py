@@ -222,6 +222,17 @@ doc_texts_option = flags.option(
 )
 
 
+def say_dealing(n_buckets: int, folder: str | None) -> None:
+    """Say on a terminal, before it is done, that rows go to a temporary file."""
+    if sys.stderr.isatty():
+        import tempfile
+
+        where = tempfile.gettempdir() if folder is None else folder
+        note(
+            f"dealing the rows to {n_buckets:,} buckets in a temporary file in {where} (--temp DIR)"
+        )
+
+
 class Reading:
     """Shows how far a long reading is, on a terminal, after the first second."""
 

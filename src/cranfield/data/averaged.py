@@ -53,11 +53,8 @@ class Averaged:
         return replace(rows, n_queries=len(self.query_ids), query=self.place[rows.query])
 
 
-def averaged(qrels: Qrels, match: Match, queries: Queries, source: str | None) -> Averaged:
-    """Return the queries that `Judging.queries` names.
-
-    Raises InputError, which names the `source` of the run, if there are none.
-    """
+def averaged(qrels: Qrels, match: Match, queries: Queries) -> Averaged:
+    """Return the queries that `Judging.queries` names; there may be none."""
     if queries == "judged":
         return Averaged(qrels.query_ids, match.in_run, match.n_retrieved)
     keep, left_out = np.ones(len(match.in_run), np.bool_), {}
@@ -71,13 +68,7 @@ def averaged(qrels: Qrels, match: Match, queries: Queries, source: str | None) -
             if n:
                 found.append((query if isinstance(query, bytes) else encode(query), -1, n))
         found.sort()
-    if not found:
-        why = [f"{queries_of(n)} left out: {WHY[name]}" for name, n in left_out.items() if n]
-        raise InputError(
-            f"queries={queries!r} (--queries) leaves none to average: {'; '.join(why)}",
-            source=source,
-        )
-    code, others = np.array([numbers for _, *numbers in found], np.int64).T
+    code, others = np.array([numbers for _, *numbers in found], np.int64).reshape(-1, 2).T
     judged, place = code >= 0, np.full(len(keep), -1)
     place[code[judged]] = np.flatnonzero(judged)
     return Averaged(
@@ -87,6 +78,14 @@ def averaged(qrels: Qrels, match: Match, queries: Queries, source: str | None) -
         place,
         int(np.count_nonzero(~judged)),
         left_out,
+    )
+
+
+def none_averaged(queries: Queries, left_out: Mapping[str, int], source: str | None) -> InputError:
+    """Return the error that no query is averaged; `source` is that of the run."""
+    why = [f"{queries_of(n)} left out: {WHY[name]}" for name, n in left_out.items() if n]
+    return InputError(
+        f"queries={queries!r} (--queries) leaves none to average: {'; '.join(why)}", source=source
     )
 
 

@@ -81,7 +81,7 @@ class Qrels(Judgments):
         duplicates: Duplicates = "refuse",
     ) -> None:
         if isinstance(data, Qrels) or not isinstance(data, Judgments):
-            _check(duplicates)
+            check_duplicates(duplicates)
             rows = rows_of(data, What.QRELS, columns=columns, errors=errors)
             data = judgments_of(rows, errors, None, duplicates)
         vars(self).update(vars(data))
@@ -325,7 +325,8 @@ class Qrels(Judgments):
         return columns
 
 
-def _check(duplicates: Duplicates) -> None:
+def check_duplicates(duplicates: Duplicates) -> None:
+    """Raise OptionError unless `duplicates` says which rows of a document are kept."""
     if duplicates != "refuse":  # as most often
         one_of("duplicates", duplicates, get_args(Duplicates))
 
@@ -363,7 +364,7 @@ def read_qrels(
     Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
     rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
-    _check(duplicates)
+    check_duplicates(duplicates)
     return Qrels(judgments_of(rows, errors, progress, duplicates))
 
 

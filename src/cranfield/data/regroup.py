@@ -17,16 +17,17 @@ from cranfield.formats.block import SIZES, Block, LeftOut, Load, joined
 
 def together(block: Block) -> Block:
     """Bring each query's rows together, and keep their order."""
-    hashes = _fixed_hashes(block.query)
-    order = _by_hash(hashes)
+    hashes = fixed_hashes(block.query)
+    order = by_hash(hashes)
     ordered = hashes[order] >> np.uint64(16)  # what they are sorted by
     n_hashes = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
     if len(block) and len(block.query.take(order).begins()) > n_hashes:  # two ids of the same hash
         order = block.query.numbers().argsort(kind="stable")
-    return replace(block.take(order), left_out=block.left_out, empty=block.empty, given=order)
+    given = order if block.given is None else block.given[order]
+    return replace(block.take(order), left_out=block.left_out, empty=block.empty, given=given)
 
 
-def _fixed_hashes(queries: Ids) -> Words:
+def fixed_hashes(queries: Ids) -> Words:
     """Return hashes that are the same in every process, as the order of what is given out.
 
     Queries of one such hash can be made up. They are sorted by their ids then, or are in one
@@ -38,7 +39,7 @@ def _fixed_hashes(queries: Ids) -> Words:
 _FIXED_ODD = np.uint64(0xD1342543DE82EF95)  # of Steele & Vigna (2021)
 
 
-def _by_hash(hashes: Words, n_bits: int = 48) -> Ints:
+def by_hash(hashes: Words, n_bits: int = 48) -> Ints:
     """Return the order of the hashes' first bits; where these are equal, rows keep their order."""
     order = np.arange(len(hashes))
     for shift in range(64 - n_bits, 64, 16):  # sixteen bits at a time, which take one pass each
@@ -58,6 +59,7 @@ class _Dealt(NamedTuple):
     keys: Words  # (runs,) non-decreasing
     starts: Ints  # (runs + 1,) the row where each run begins
     bounds: Ints  # (buckets + 1,) the run where each bucket begins
+    is_numbered: bool = False  # whether rows know their places among those of all blocks
 
     def part(self, begin: int, end: int) -> "_Dealt":
         """Return the rows of some buckets."""
@@ -95,15 +97,16 @@ def _numbered(parts: Iterable[_Dealt]) -> Iterator[_Dealt]:
     for part in parts:
         given = part.block.given
         assert given is not None  # noqa: S101 - `_dealt` has put the rows in another order
-        given = given + np.uint32(before)
+        if not part.is_numbered:
+            given = given + np.uint32(before)
         yield part._replace(block=replace(part.block, given=given))
         before += len(part.block)
 
 
 def _dealt(load: Load) -> _Dealt:
     block = load()
-    hashes = _fixed_hashes(block.query)
-    order = _by_hash(hashes, 32).astype(np.int32)  # a mix-up makes more runs, and nothing else
+    hashes = fixed_hashes(block.query)
+    order = by_hash(hashes, 32).astype(np.int32)  # a mix-up makes more runs, and nothing else
     ordered = hashes[order]
     if block.query.n_words <= 1:  # such identifiers have each a hash of its own
         begins = np.flatnonzero(changes(ordered))
@@ -112,11 +115,13 @@ def _dealt(load: Load) -> _Dealt:
     keys = ordered[begins]
     rows = replace(block, query=Ids.of([])).take(order)  # each run's query is held once
     rows = replace(rows, doc=rows.doc.compact(), left_out=block.left_out)
-    rows = replace(rows, given=order.astype(np.uint32))
+    is_numbered = block.given is not None
+    if not is_numbered:
+        rows = replace(rows, given=order.astype(np.uint32))
     edges = np.arange(1, _BUCKETS, dtype=np.uint64) << np.uint64(64 - 14)
     bounds = np.concatenate(([0], np.searchsorted(keys, edges), [len(keys)]))
     queries = block.query.take(order[begins]).compact()
-    return _Dealt(rows, queries, keys, np.append(begins, len(order)), bounds)
+    return _Dealt(rows, queries, keys, np.append(begins, len(order)), bounds, is_numbered)
 
 
 def _piece(

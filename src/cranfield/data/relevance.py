@@ -225,11 +225,7 @@ def _from_blocks(
     kept = Judging(duplicates="best" if duplicates == "best" else "first")
     by_query = grouped(replace(together(joined(blocks)), left_out=left_out), kept)
     if by_query.repeated.count and duplicates not in ("first", "best"):
-        is_of_runs = duplicates != "refuse"
-        alike = not (has_grades or by_span)
-        twice = refused(by_query.repeated)
-        hints = twice.hint, _ONE_GRADE * is_of_runs, _ALIKE * alike, rows.twice
-        raise twice.but(hint=" ".join(filter(None, hints)))
+        raise refused_judgments(by_query.repeated, rows, duplicates)
     whole = by_query.block
     queries = list(dict.fromkeys([*by_query.queries, *empty]))
     begins = np.append(by_query.starts, np.full(len(queries), len(whole)))  # of the empty, too
@@ -256,6 +252,14 @@ def _from_blocks(
         graded=has_grades and rows.graded,
         listed=bool(rows.lists),
     )
+
+
+def refused_judgments(repeated: LeftOut, rows: Rows, duplicates: Duplicates) -> InputError:
+    """Return the error of judgments whose document another row has: see `refused`."""
+    alike = rows.numbers.isdisjoint({"grade", "start"})
+    twice = refused(repeated)
+    hints = twice.hint, _ONE_GRADE * (duplicates != "refuse"), _ALIKE * alike, rows.twice
+    return twice.but(hint=" ".join(filter(None, hints)))
 
 
 _ALIKE = "Without grades such rows are alike: 'first' and 'best' count the document once."
