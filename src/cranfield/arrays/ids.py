@@ -5,7 +5,7 @@ IdList: the same as a sequence of texts. Places: where identifiers are in a colu
 
 from collections.abc import Iterator, Sequence
 from operator import eq
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,6 +142,20 @@ class Ids(ByteStrings):
             data = b"".join(self.to_list())
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
+
+    def packed(self) -> "Packed":
+        """Return the bytes of the identifiers, one behind the other: see `Packed`."""
+        if self.n_words > FEW_WORDS:
+            return Packed(np.frombuffer(b"".join(self.to_list()), np.uint8), self.length)
+        tight = self.compact()
+        return Packed(tight._data[:-8], tight.length)
+
+    @classmethod
+    def of_packed(cls, packed: "Packed") -> "Ids":
+        """Make a column of what `packed` returned, or of a part of that."""
+        data, length = packed
+        start = np.cumsum(length, dtype=np.int64) - length
+        return cls(np.append(data, np.zeros(8, np.uint8)), start, length, adjacent=True)
 
     def compact(self) -> "Ids":
         """Return the same identifiers in memory of their own, in the order of the rows.
@@ -315,6 +329,13 @@ class Places:
             found[rows[same]] = place[same]
             rows, at = rows[~same], at[~same] + 1  # the next may have the same hash
         return found
+
+
+class Packed(NamedTuple):
+    """Identifiers as plain arrays, to be kept in a file: their bytes, one behind the other."""
+
+    data: NDArray[np.uint8]
+    length: Ints  # (rows,)
 
 
 _Text = TypeVar("_Text", str, bytes)

@@ -5,15 +5,16 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
 from cranfield.cli import flags
 from cranfield.data.judging import RANKING, Judging
-from cranfield.data.qrels import Qrels, read_qrels
+from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run, read_run
+from cranfield.data.unread import Unread, unread
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Keep
@@ -24,6 +25,7 @@ from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
 from cranfield.measures import known_as, parse_all
 from cranfield.options import Options, level, option, options_of
+from cranfield.scoring.arguments import Dealing
 from cranfield.scoring.sides import comes_once, hold_both, sides_of
 
 
@@ -131,17 +133,26 @@ class DataOptions(Options):
 
     def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments."""
+        return self.read(self.unread_qrels(path, duplicates))
+
+    def unread_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | Unread:
+        """Open judgments."""
         _refuse_measures(path)
-        typed = "--qrels-columns" if self.qrels_columns else "--columns"
-        with _columns_typed(typed):
-            found = read_qrels(
-                path,
-                self.qrels_format,
-                columns=self.qrels_columns or columns_for(self.columns, What.QRELS),
-                errors=self.errors,
-                duplicates=duplicates,
-            )
+        with _columns_typed(self._typed):
+            columns = self.qrels_columns or columns_for(self.columns, What.QRELS)
+            found = unread(path, self.errors, columns, duplicates, self.qrels_format)
         return self._judgments(found)
+
+    def read(self, judgments: Qrels | Unread) -> Qrels:
+        """Read judgments that were opened."""
+        if isinstance(judgments, Qrels):
+            return judgments
+        with _columns_typed(self._typed):
+            return judgments.read()
+
+    @property
+    def _typed(self) -> str:
+        return "--qrels-columns" if self.qrels_columns else "--columns"
 
     def read_runs(self, paths: Sequence[str]) -> list[Run]:
         """Open runs, each named by its file; by its whole path where two have one name."""
@@ -179,24 +190,37 @@ class DataOptions(Options):
     def read_both(
         self, paths: Sequence[str], duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels, list[Run]]:
-        """Read files of which each holds both sides: the judgments of all, and a run of each.
+        """Read files of which each holds both sides: see `open_both`."""
+        judgments, runs = self.open_both(paths, duplicates)
+        return self.read(judgments), runs
+
+    def open_both(
+        self, paths: Sequence[str], duplicates: Duplicates = "refuse"
+    ) -> tuple[Qrels | Unread, list[Run]]:
+        """Open files of which each holds both sides: the judgments of all, and a run of each.
 
         Raises InputError for a file that does not, or whose judgments are others.
         """
         several: Any = list(dict.fromkeys(paths))
         sides = sides_of(several, self.columns, self.errors)
         assert sides is not None  # noqa: S101 - of paths
-        judgments, named = sides.read(self.errors, duplicates)
+        judgments, named = sides.unread(self.errors, duplicates)
         runs = [named] if isinstance(named, Run) else list(named.values())
         for run in runs:
             run.name = stem_of(run.sources[0])
         _name_apart(runs, several)
         return self._judgments(judgments), self._documents(runs)
 
-    def _judgments(self, found: Qrels) -> Qrels:
+    def _judgments(self, found: Qrels | Unread) -> Qrels | Unread:
         """Return judgments of documents, where theirs are of chunks."""
         docs = self._docs if self.map_qrels else None
-        return found if docs is None else found.map_docs(docs, self.errors)
+        if docs is None:
+            return found
+        if isinstance(found, Qrels):
+            return found.map_docs(docs, self.errors)
+        from cranfield.data.chunks import Chunks
+
+        return replace(found, chunks=Chunks.of(docs))
 
     def _documents(self, runs: list[Run]) -> list[Run]:
         """Return runs of documents, or of spans, where theirs are of chunks."""
@@ -232,6 +256,12 @@ convention_option = flags.option(
 # Where queries are those that all systems have, or the one that is named.
 judging_options = flags.family(Judging, without=("queries",), group="Ranking")
 all_judging_options = flags.family(Judging, group="Ranking")
+dealing_options = flags.family(
+    Dealing,
+    group="Reading files",
+    buckets={"metavar": "N"},
+    temp={"metavar": "DIR"},
+)
 duplicates_option = flags.family(Judging, without=RANKING, group="Reading files")
 
 
@@ -285,6 +315,18 @@ def read_inputs(
     listed: GradesOptions,
     judging: Judging,
 ) -> tuple[Qrels, list[Run]]:
+    """Return judgments and runs: see `open_inputs`."""
+    judgments, named = open_inputs(qrels, runs, data, listed, judging)
+    return data.read(judgments), named
+
+
+def open_inputs(
+    qrels: str | None,
+    runs: Sequence[str],
+    data: DataOptions,
+    listed: GradesOptions,
+    judging: Judging,
+) -> tuple[Qrels | Unread, list[Run]]:
     """Return judgments and runs: of the files QRELS and RUN, or of lists of grades.
 
     Raises click.UsageError if there is neither or both, OptionError for an option without effect,
@@ -299,11 +341,12 @@ def read_inputs(
                 "Missing argument 'QRELS'; for a list of grades alone, say --grades."
             )
         if (not runs and comes_once(qrels)) or data.hold_both([qrels, *runs]):
-            return data.read_both([qrels, *runs], judging.duplicates)
+            return data.open_both([qrels, *runs], judging.duplicates)
         if not runs:
             raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")
         refuse_two_inputs(qrels, *runs)
-        return data.read_qrels(qrels, judging.duplicates), data.read_runs(runs)
+        judgments = data.unread_qrels(qrels, judging.duplicates)
+        return judgments, data.read_runs(runs)
     if qrels is not None:
         raise click.UsageError(
             "--grades is in the place of judgments and a run: leave out QRELS and RUN, or "
@@ -324,8 +367,8 @@ def read_inputs(
     if listed.systems:
         systems = grades(lists, systems=True, top=listed.top_grade, **known)
         return systems.qrels, [*systems.runs.values()]
-    judgments, run = grades(lists, top=listed.top_grade, **known)
-    return judgments, [run]
+    graded, run = grades(lists, top=listed.top_grade, **known)
+    return graded, [run]
 
 
 def refuse_two_inputs(*paths: str) -> None:

@@ -1,5 +1,7 @@
 """`cranfield evaluate QRELS RUN...`."""
 
+from typing import Any
+
 from cranfield.cli import flags
 from cranfield.cli.data import (
     DataOptions,
@@ -7,14 +9,23 @@ from cranfield.cli.data import (
     all_judging_options,
     convention_option,
     data_options,
+    dealing_options,
     grades_options,
     is_file,
     is_measure,
-    read_inputs,
+    open_inputs,
 )
-from cranfield.cli.terminal import Format, note, piped_format_option, query_texts_option, show
+from cranfield.cli.terminal import (
+    Format,
+    note,
+    piped_format_option,
+    query_texts_option,
+    say_dealing,
+    show,
+)
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
+from cranfield.scoring.arguments import Dealing
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
 
 
@@ -38,6 +49,7 @@ def command(
     listed: GradesOptions = grades_options,
     judging: Judging = all_judging_options,
     data: DataOptions = data_options,
+    dealing: Dealing = dealing_options,
     form: Format = piped_format_option,
 ) -> None:
     """Score runs against judgments.
@@ -63,14 +75,20 @@ def command(
     if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
         hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."
         raise InputError("no such file", source=runs[-1], hint=hint)
-    judgments, named = read_inputs(qrels, runs, data, listed, judging)
+    judgments, named = open_inputs(qrels, runs, data, listed, judging)
+    n_buckets = dealing.n_buckets(judgments, named)
+    if n_buckets == 1:
+        judgments = data.read(judgments)
+    else:
+        say_dealing(n_buckets, dealing.temp)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
     options = {**judging.unusual(), "bounds": bounds, "slices": slices}
-    options["convention"] = convention
+    options |= {"convention": convention, "buckets": n_buckets, "temp": dealing.temp}
     # Scores that are saved with every query may be compared with others one day.
     options["fingerprints"] = per_query and "json" in form.names
     wanted = measures if names or rel is not None else DEFAULT_MEASURES
-    systems = evaluate(judgments, named, wanted, **options)
+    opened: Any = judgments  # read by `evaluate`, if they are still to be read
+    systems = evaluate(opened, named, wanted, **options)
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")

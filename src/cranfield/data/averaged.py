@@ -53,11 +53,8 @@ class Averaged:
         return replace(rows, n_queries=len(self.query_ids), query=self.place[rows.query])
 
 
-def averaged(qrels: Qrels, match: Match, queries: Queries, source: str | None) -> Averaged:
-    """Return the queries that `Judging.queries` names.
-
-    Raises InputError, which names the `source` of the run, if there are none.
-    """
+def averaged(qrels: Qrels, match: Match, queries: Queries) -> Averaged:
+    """Return the queries that `Judging.queries` names; there may be none."""
     if queries == "judged":
         return Averaged(qrels.query_ids, match.in_run, match.n_retrieved)
     keep, left_out = np.ones(len(match.in_run), np.bool_), {}
@@ -69,12 +66,6 @@ def averaged(qrels: Qrels, match: Match, queries: Queries, source: str | None) -
     found, others = some_of(qrels.query_ids, code), np.zeros_like(code)
     if queries == "run" and any(match.unknown.values()):
         found, code, others = _with_unjudged(found, code, match.unknown)
-    if not len(found):
-        why = [f"{queries_of(n)} left out: {WHY[name]}" for name, n in left_out.items() if n]
-        raise InputError(
-            f"queries={queries!r} (--queries) leaves none to average: {'; '.join(why)}",
-            source=source,
-        )
     judged, place = code >= 0, np.full(len(keep), -1)
     place[code[judged]] = np.flatnonzero(judged)
     return Averaged(
@@ -102,6 +93,14 @@ def _with_unjudged(
     codes = np.append(code, np.full(len(names), -1))
     counts = np.append(np.zeros_like(code), np.array([*theirs.values()], np.int64))
     return IdList(ids.take(order).compact()), codes[order], counts[order]
+
+
+def none_averaged(queries: Queries, left_out: Mapping[str, int], source: str | None) -> InputError:
+    """Return the error that no query is averaged; `source` is that of the run."""
+    why = [f"{queries_of(n)} left out: {WHY[name]}" for name, n in left_out.items() if n]
+    return InputError(
+        f"queries={queries!r} (--queries) leaves none to average: {'; '.join(why)}", source=source
+    )
 
 
 def _holds(name: str, qrels: Qrels, match: Match) -> Bools:

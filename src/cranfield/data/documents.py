@@ -127,6 +127,15 @@ class Documents:
             )
         return self._with(self._rows, replace(spans, judged=judged, overlap=overlap))
 
+    @property
+    def rows(self) -> Rows:
+        """The rows, wherever they are."""
+        return self._rows
+
+    def over(self, rows: Rows) -> Self:
+        """Return the same run over other rows, such as a part of its own."""
+        return self._with(rows, self.made_of)
+
     def _with(self, rows: Rows, made_of: "Chunks | Spans | None") -> Self:
         """Return the same run over other rows, or of other documents."""
         found = copy.copy(self)
@@ -209,11 +218,15 @@ class Documents:
         """
         if judging.duplicates != "refuse":
             return error
+        repeated = self.repeated()
+        return refused(repeated) if repeated.count else error
+
+    def repeated(self) -> LeftOut:
+        """Return the rows whose document another row has; for this, the run is read once more."""
         found = copy.copy(self)
         found.errors = "skip"
         ranking = self._rows.numbers & {"score", "rank"}  # the advice depends on them
         each = found.in_whole_queries(
             ranking, Judging(duplicates="first"), lambda wholes: [one.repeated for one in wholes()]
         )
-        repeated = sum(each, LeftOut())
-        return refused(repeated) if repeated.count else error
+        return sum(each, LeftOut())

@@ -8,12 +8,12 @@ import numpy as np
 from cranfield.arrays.grades import levels_of
 from cranfield.arrays.ranked import Floats, Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes, sizes, spans
-from cranfield.data.averaged import Averaged, averaged
+from cranfield.data.averaged import Averaged, averaged, none_averaged
 from cranfield.data.judged import ENDLESS, Judged, Parts
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.lists import check_lists
 from cranfield.data.match import Match, matches
-from cranfield.data.meeting import Meeting
+from cranfield.data.meeting import Meeting, Met
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import OptionError
@@ -39,6 +39,7 @@ def judge_all(
     *,
     costs: bool = False,
     whole: bool = True,
+    part: bool = False,
 ) -> Iterator[Meeting]:
     """Match runs with the judgments and rank them, one after the other, on all cores.
 
@@ -47,7 +48,8 @@ def judge_all(
     that, and closes the ranks up. `costs`: keep what it costs to
     look at each document, if a run says so. `whole`: that no document is judged
     says something of the run, not only of one query of it; it is refused if one is judged but for
-    its spelling.
+    its spelling. `part`: these are some of the queries, and whether run and judgments have anything
+    in common is seen once all have met (`check_met`).
 
     Raises InputError if a run cannot be read, or shares no query with the qrels; OptionError for
     an option of `judging` that these judgments or runs do not go with.
@@ -55,7 +57,7 @@ def judge_all(
     _check(qrels, runs, judging)
     runs = [run.against(qrels.spans, judging.overlap) for run in runs]
     for run, match in zip(runs, matches(qrels, runs, judging, costs), strict=True):
-        yield _met(qrels, run, match, judging, whole)
+        yield _met(qrels, run, match, judging, whole, part)
 
 
 def _check(qrels: Qrels, runs: Sequence[Run], judging: Judging) -> None:
@@ -93,20 +95,32 @@ def _check(qrels: Qrels, runs: Sequence[Run], judging: Judging) -> None:
             )
 
 
-def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) -> Meeting:
-    if whole and "ids" in (qrels.lists_of, run.lists_of):
-        check_lists(qrels, run, int(np.count_nonzero(match.in_run)) + len(match.unknown))
-    if not np.count_nonzero(match.in_run):
+def check_met(met: Met, qrels: Qrels | None = None) -> None:
+    """Raise InputError if a run and the judgments have nothing in common, or none is averaged.
+
+    `qrels` are judgments of the queries at the beginning of the run, if those of all are not held.
+    """
+    run, seen, whole = met.run, met.seen, met.whole
+    if whole and "ids" in (met.qrels.lists_of, run.lists_of):
+        check_lists(met.qrels, run, seen.n_shared + len(met.unknown))
+    if not seen.n_shared:
         from cranfield.data.spelling import nothing_shared
 
-        raise nothing_shared(qrels, run, match.unknown, match.left_out)
-    if len(match.row) == 0 and whole:
+        raise nothing_shared(met.qrels, run, met.unknown, seen.left_out)
+    if seen.n_hits == 0 and whole:
         from cranfield.data.spelling import other_spelling
 
-        other = other_spelling(qrels, run)
+        other = other_spelling(met.qrels if qrels is None else qrels, run)
         if other is not None:
             raise other
-    over = averaged(qrels, match, judging.queries, run.source)
+    if not seen.n_queries:
+        raise none_averaged(met.judging.queries, met.not_averaged, run.source)
+
+
+def _met(
+    qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool, part: bool
+) -> Meeting:
+    over = averaged(qrels, match, judging.queries)
     depth = None if judging.depth is None else min(judging.depth, ENDLESS)
     n_retrieved, cost, every, n_below = over.n_retrieved, match.cost, match, 0
     if judging.unretrieved == "below":
@@ -144,7 +158,10 @@ def _met(qrels: Qrels, run: Run, match: Match, judging: Judging, whole: bool) ->
         ties=judging.ties,
         is_cut=judging.depth is not None,
     )
-    return Meeting(judged, over, qrels, run, match, judging, whole, n_below)
+    met = Meeting(judged, over, qrels, run, match, judging, whole, n_below)
+    if not part:
+        check_met(met)
+    return met
 
 
 def _ranked(qrels: Qrels, match: Match, judging: Judging) -> tuple[Ints, Ints, Ranked]:

@@ -1,8 +1,9 @@
 """Meeting: a run that has met the judgments, with counts of its queries and what to know of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from cranfield.data.averaged import WHY, Averaged
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.match import Match
+from cranfield.data.order import Dropped
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import (
@@ -74,6 +76,9 @@ class Counts:
                 said.append(Note(name.replace("_", "-"), "info", text, count))
         return said
 
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(**{name: one + getattr(other, name) for name, one in vars(self).items()})
+
     @property
     def _of_all(self) -> str:
         """Of how many queries the mean is one, where rows were left out, and queries with them."""
@@ -83,11 +88,117 @@ class Counts:
         return f", where rows were left out; so the mean is over {self.queries:,} of {every}"
 
 
-@dataclass(eq=False, repr=False)
-class Meeting:
-    """What judge returns: the judged run, the queries that are averaged, and where they came from.
+class Seen(NamedTuple):
+    """What was seen of a run as it met the judgments, as far as notes depend on it."""
+
+    n_queries: int  # averaged
+    n_shared: int  # queries of the qrels that the run has
+    n_some: int  # and for which it has a document
+    n_several: int  # and several of them
+    n_hits: int
+    n_tied: int  # for these three see `Placed`
+    n_level: int
+    n_unsorted: int
+    n_below: int  # documents that were not retrieved, and are ranked below those that were
+    left_out: LeftOut  # for these see `Match`
+    repeated: LeftOut
+    made: tuple[int, int]
+    dropped: Dropped
+    regrouped: bool
+
+    def together(self, other: "Seen") -> "Seen":
+        """Return what was seen of two parts of the queries."""
+        both = zip(self, other, strict=True)
+        return Seen(*(_both(one, another) for one, another in both))
+
+
+def _both(one: Any, other: Any) -> Any:
+    if isinstance(one, tuple):
+        return tuple(map(sum, zip(one, other, strict=True)))
+    return one or other if isinstance(one, bool) else one + other
+
+
+class Met:
+    """A run that has met the judgments, and what to know of it: base class of `Meeting`.
 
     `whole`: whether these are all queries of the run, and not one of them.
+    """
+
+    qrels: Qrels
+    run: Run
+    judging: Judging
+    whole: bool
+
+    @property
+    def seen(self) -> Seen:
+        """What notes depend on."""
+        raise NotImplementedError
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether all grades are whole numbers."""
+        raise NotImplementedError
+
+    @property
+    def unknown(self) -> Collection[Any]:
+        """The queries of the run that have no judgments, as texts or bytes."""
+        raise NotImplementedError
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """The queries of the qrels that the run lacks."""
+        raise NotImplementedError
+
+    @property
+    def not_averaged(self) -> Mapping[str, int]:
+        """How many queries of the qrels are not averaged, by a key of WHY."""
+        raise NotImplementedError
+
+    @property
+    def answered(self) -> Bools:
+        """For which of the averaged queries something was retrieved: (n_queries,)."""
+        raise NotImplementedError
+
+    @property
+    def has_relevant(self) -> Bools:
+        """Which of the averaged queries have a document of a grade above 0: (n_queries,)."""
+        raise NotImplementedError
+
+    def counts_of(self, rows: Bools) -> Counts:
+        """Return the number of some of the queries, and of those without results or relevance."""
+        n = int(np.count_nonzero(rows))
+        answered, has_relevant = self.answered[rows], self.has_relevant[rows]
+        return Counts(
+            queries=n,
+            without_results=n - int(np.count_nonzero(answered)),
+            without_relevant=n - int(np.count_nonzero(has_relevant)),
+            without_judgments=0,
+        )
+
+    @property
+    def affix(self) -> str | None:
+        """What the documents' ids of one side have before or behind those of the other, in words.
+
+        None if there is no such thing, or documents are spans.
+        """
+        if self.qrels.spans is not None:
+            return None
+        from cranfield.data.spelling import affix_of
+
+        return affix_of(self.qrels, self.run)
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What else to know of the run and the judgments."""
+        by = _ranked_by(self)
+        return (*map(_hinting, _suspicions(self, by)), *_notes(self, by))
+
+
+@dataclass(eq=False, repr=False)
+class Meeting(Met):
+    """What judge returns: the judged run, the queries that are averaged, and where they came from.
+
+    Of its queries, or of a part of them.
     """
 
     judged: Judged
@@ -97,7 +208,7 @@ class Meeting:
     match: Match
     judging: Judging
     whole: bool
-    n_below: int = 0  # documents that were not retrieved, and are ranked below those that were
+    n_below: int = 0
 
     @property
     def query_ids(self) -> Sequence[str]:
@@ -109,21 +220,64 @@ class Meeting:
         """Which of the queries the run has: (n_queries,)."""
         return self.averaged.in_run
 
+    @property
+    def answered(self) -> Bools:
+        """For which of the averaged queries something was retrieved: (n_queries,)."""
+        found: Bools = self.averaged.n_retrieved > 0
+        return found
+
+    @property
+    def has_relevant(self) -> Bools:
+        """Which of the averaged queries have a document of a grade above 0: (n_queries,)."""
+        return self.judged.n_relevant(self.judged.above_zero)[:, 0] > 0
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """The queries of the qrels that the run lacks."""
+        return [self.qrels.query_ids[i] for i in np.flatnonzero(~self.match.in_run).tolist()]
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether all grades are whole numbers."""
+        return self.judged.are_whole
+
+    @property
+    def unknown(self) -> Collection[Any]:
+        """The queries of the run that have no judgments, as texts or bytes."""
+        return self.match.unknown
+
+    @property
+    def not_averaged(self) -> Mapping[str, int]:
+        """How many queries of the qrels are not averaged, by a key of WHY."""
+        return self.averaged.left_out
+
     @cached_property
-    def notes(self) -> tuple[Note, ...]:
-        """What else to know of the run and the judgments."""
-        by = _ranked_by(self)
-        return (*map(_hinting, _suspicions(self, by)), *_notes(self, by))
+    def seen(self) -> Seen:
+        """What notes depend on."""
+        match, placed = self.match, self.match.placed
+        return Seen(
+            len(self.averaged.query_ids),
+            int(np.count_nonzero(match.in_run)),
+            int(np.count_nonzero(match.n_retrieved)),
+            int(np.count_nonzero(match.n_retrieved > 1)),
+            len(match.row),
+            *(placed.n_tied, placed.n_level, placed.n_unsorted, self.n_below),
+            match.left_out,
+            match.repeated,
+            match.made,
+            match.dropped,
+            match.regrouped,
+        )
 
     @cached_property
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
-        over, match, judged = self.averaged, self.match, self.judged
+        over, match = self.averaged, self.match
         n_queries = len(over.query_ids)
         return Counts(
             queries=n_queries,
             without_results=n_queries - int(np.count_nonzero(over.n_retrieved)),
-            without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
+            without_relevant=n_queries - int(np.count_nonzero(self.has_relevant)),
             without_judgments=len(match.unknown) - over.n_unjudged,
             without_run=over.left_out.get("both", 0),
             none_retrieved=over.left_out.get("retrieved", 0),
@@ -131,16 +285,6 @@ class Meeting:
             unjudged_queries=over.n_unjudged,
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
             tied=match.placed.n_tied,
-        )
-
-    def counts_of(self, rows: Bools) -> Counts:
-        """Return the number of some of the queries, and of those without results or relevance."""
-        n_relevant = self.judged.n_relevant(self.judged.above_zero)
-        return Counts(
-            queries=int(np.count_nonzero(rows)),
-            without_results=int(np.count_nonzero(self.averaged.n_retrieved[rows] == 0)),
-            without_relevant=int(np.count_nonzero(n_relevant[rows] == 0)),
-            without_judgments=0,
         )
 
 
@@ -151,66 +295,63 @@ def _hinting(note: Note) -> Note:
     return replace(note, text=f"{note.text}{sign} `cranfield check` shows more.")
 
 
-def _suspicions(met: Meeting, by: Order) -> Iterator[Note]:
+def _suspicions(met: Met, by: Order) -> Iterator[Note]:
     """Say what looks as if the run were read in another way than it was meant."""
-    qrels, run, match = met.qrels, met.run, met.match
+    qrels, run, seen = met.qrels, met.run, met.seen
     if by == "score":
-        n_level = match.placed.n_level
+        n_level = seen.n_level
         if n_level and met.judging.in_one_order and met.judging.ties != "given":
-            n_several = int(np.count_nonzero(match.n_retrieved > 1))
-            rarely = 2 * n_several < np.count_nonzero(match.n_retrieved)  # most have one document
-            if mostly(n_level, n_several) and not rarely:
-                yield level_scores(n_level, n_several)
-        if not met.judged.are_whole and _scores_are_grades(run):
+            rarely = 2 * seen.n_several < seen.n_some  # most have one document
+            if mostly(n_level, seen.n_several) and not rarely:
+                yield level_scores(n_level, seen.n_several)
+        if not met.are_whole and _scores_are_grades(run):
             text = "The judgments are fractions and the run's scores grades: are they swapped?"
             yield Note("swapped", "warning", text, 1)
         if run.nested is not None:
             yield from _ranks_in(run.nested, qrels)
-        elif match.placed.n_unsorted:
+        elif seen.n_unsorted:
             yield from _against(run)
-    if match.unknown and not match.in_run.all():
+    if met.unknown and (missing := met.missing):
         from cranfield.data.spelling import queries_spelt_otherwise
 
-        yield from queries_spelt_otherwise(qrels.query_ids, match.in_run, match.unknown)
-    if not len(match.row) and np.count_nonzero(match.n_retrieved):
-        from cranfield.data.spelling import affix_of
-
+        yield from queries_spelt_otherwise(missing, met.unknown)
+    if not seen.n_hits and seen.n_some:
         whole = met.whole and qrels.lists_of != "grades"
-        yield nothing_judged(affix_of(qrels, run) if qrels.spans is None else None, whole=whole)
+        yield nothing_judged(met.affix, whole=whole)
 
 
-def _ranked_by(met: Meeting) -> Order:
+def _ranked_by(met: Met) -> Order:
     order = met.judging.order
     return order if met.run.nested is not None else met.run.ranked_by(order)
 
 
-def _notes(met: Meeting, by: Order) -> Iterator[Note]:
-    qrels, run, match = met.qrels, met.run, met.match
+def _notes(met: Met, by: Order) -> Iterator[Note]:
+    qrels, run, seen = met.qrels, met.run, met.seen
     yield from notes_on(qrels)
-    if not met.judged.are_whole:
+    if not met.are_whole:
         text = f"Grades are fractions, from {qrels.range_of_grades}: taken as they are."
         yield Note("fractions", "info", text)
     if run.lists_of == "ids":
         rows = "" if run.sources else "; rows are tuples"
         text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
-        yield Note("lists", "info", text, len(met.query_ids))
-    yield from _left_out("the run", match.left_out, match.repeated, met.judging.duplicates)
+        yield Note("lists", "info", text, seen.n_queries)
+    yield from _left_out("the run", seen.left_out, seen.repeated, met.judging.duplicates)
     if run.made_of is not None:
-        yield run.made_of.note(*match.made)
+        yield run.made_of.note(*seen.made)
     is_told = run.nested is not None or run.has_lists or run.lists_of  # by what it is ranked
     if not is_told and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
-    if n_tied := match.placed.n_tied:
+    if n_tied := seen.n_tied:
         what, how = "rank" if by == "rank" else "score", met.judging.tie_rule
         text = f"{n_tied:,} documents share their {what} with another: {how}."
         yield Note("ties", "info", text, count=n_tied)
-    if met.judging.drops or met.n_below:
+    if met.judging.drops or seen.n_below:
         yield from _changed(met)
-    if match.regrouped:
+    if seen.regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
-    if not met.whole and not len(match.row):
+    if not met.whole and not seen.n_hits:
         from cranfield.data.spelling import other_spelling
 
         other = other_spelling(qrels, run)
@@ -238,9 +379,10 @@ def _left_out(name: str, left_out: LeftOut, repeated: LeftOut, kept: Duplicates)
         yield duplicates_of(name, repeated, kept)
 
 
-def _changed(met: Meeting) -> Iterator[Note]:
+def _changed(met: Met) -> Iterator[Note]:
     """Say what was dropped of the run before it was ranked, and what was put below it."""
-    n_own, n_low = met.match.dropped
+    seen = met.seen
+    n_own, n_low = seen.dropped
     least = short(met.judging.scores_above or 0)
     for code, n, why in (
         ("identical-ids", n_own, "their ids are those of the queries"),
@@ -249,7 +391,7 @@ def _changed(met: Meeting) -> Iterator[Note]:
         if n:
             text = f"{number_of(n, 'document')} of the run dropped before ranking: {why}."
             yield Note(code, "info", text, count=n)
-    if n := met.n_below:
+    if n := seen.n_below:
         were = f"{number_of(n, 'judged document')} not retrieved, put below all that were"
         text = f"{were}, as if of one score: {met.judging.tie_rule}."
         yield Note("below", "info", text, count=n)

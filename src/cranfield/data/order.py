@@ -130,8 +130,7 @@ def _repeated(block: Block, rows: Ints) -> LeftOut:
         hint = twice_hint(doc, TWICE if is_better else TWICE_IN_LIST)
         return block.error(row, problem, hint, DuplicateError)
 
-    at = 0 if block.given is None else int(block.given[row])
-    return LeftOut({"duplicate": (len(rows), error)}, at)
+    return LeftOut({"duplicate": (len(rows), error)}, block.number(row))
 
 
 def refused(repeated: LeftOut) -> InputError:
@@ -188,7 +187,7 @@ def without(
 ) -> Block:
     """Return the block without rows that have a fault; raise it unless errors="skip"."""
     faults = Faults(errors)
-    faults.add(kind, error, len(rows))
+    faults.add(kind, error, len(rows), block.number(int(rows[0])))
     rest = _dropping(block, rows)
     return replace(rest, left_out=rest.left_out + faults.left_out)
 

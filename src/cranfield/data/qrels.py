@@ -81,7 +81,7 @@ class Qrels(Judgments):
         duplicates: Duplicates = "refuse",
     ) -> None:
         if isinstance(data, Qrels) or not isinstance(data, Judgments):
-            _check(duplicates)
+            check_duplicates(duplicates)
             rows = rows_of(data, What.QRELS, columns=columns, errors=errors)
             data = judgments_of(rows, errors, duplicates)
         vars(self).update(vars(data))
@@ -143,7 +143,7 @@ class Qrels(Judgments):
         return len(self._judgments.grade)
 
     @kept_while_small
-    def grade(self) -> Numbers:  # type: ignore[override]
+    def grade(self) -> Numbers:
         """Return the grades: (rows,), whole numbers, or doubles if any is a fraction."""
         return widened(self._judgments.grade)
 
@@ -326,7 +326,8 @@ class Qrels(Judgments):
         return columns
 
 
-def _check(duplicates: Duplicates) -> None:
+def check_duplicates(duplicates: Duplicates) -> None:
+    """Raise OptionError unless `duplicates` says which rows of a document are kept."""
     if duplicates != "refuse":  # as most often
         one_of("duplicates", duplicates, get_args(Duplicates))
 
@@ -364,7 +365,7 @@ def read_qrels(
     Qrels(40 queries, 891 judgments, grades 0 to 3)
     """
     rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
-    _check(duplicates)
+    check_duplicates(duplicates)
     with watching(progress):
         return Qrels(judgments_of(rows, errors, duplicates))
 

@@ -18,7 +18,8 @@ from cranfield.formats.block import SIZES, Block, LeftOut, Load
 def together(block: Block) -> Block:
     """Bring each query's rows together, and keep their order."""
     order = _by_query(block.query)
-    return replace(block.take(order), left_out=block.left_out, empty=block.empty, given=order)
+    given = order if block.given is None else block.given[order]
+    return replace(block.take(order), left_out=block.left_out, empty=block.empty, given=given)
 
 
 def fixed_hashes(queries: Ids) -> Words:
@@ -90,13 +91,16 @@ def regrouped(loads: Iterable[Load]) -> Iterator[Load]:
     for part in parts:
         layout = layout.common(part.records.layout)
     parts = [part._replace(records=part.records.laid(layout)) for part in parts]
+    numbers = None  # the rows' places among those of all blocks, where they know these
+    if parts[0].block.given is not None:
+        numbers = np.concatenate([part.block.given for part in parts])
     ends = np.cumsum(np.sum([np.diff(part.bounds) for part in parts], axis=0))
     begin = 0
     while begin < _BUCKETS:
         before = ends[begin - 1] if begin else 0
         end = max(begin + 1, int(np.searchsorted(ends, before + SIZES.rows, side="right")))
         if ends[end - 1] > before:
-            yield partial(_piece, parts, begin, end, left_out, empty)
+            yield partial(_piece, parts, begin, end, numbers, left_out, empty)
             left_out, empty = LeftOut(), []  # these are told with the first
         begin = end
 
@@ -114,7 +118,12 @@ def _dealt(load: Load) -> _Dealt:
 
 
 def _piece(
-    parts: Sequence[_Dealt], begin: int, end: int, left_out: LeftOut, empty: list[bytes]
+    parts: Sequence[_Dealt],
+    begin: int,
+    end: int,
+    numbers: Ints | None,
+    left_out: LeftOut,
+    empty: list[bytes],
 ) -> Block:
     places = [slice(int(part.bounds[begin]), int(part.bounds[end])) for part in parts]
     dealt = Records.joined(
@@ -140,5 +149,5 @@ def _piece(
         lambda row: place(row)[1:],
         left_out,
         empty,
-        given,
+        given if numbers is None else numbers[given],
     )

@@ -1,6 +1,6 @@
 """Judgments: the flat columns of a Qrels, from a dict, from groups or from blocks of rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, chain
@@ -205,7 +205,6 @@ def _subtopics(rows: Rows, errors: Errors, duplicates: Duplicates) -> Groups:
 
 def _from_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgments:
     has_grades = "grade" in rows.numbers
-    by_span = {"start", "end"} <= rows.numbers
     read = partial(_whole_queries, rows, errors, duplicates)
     try:
         parts, left_out, repeated, empty = read(apart=False)
@@ -214,11 +213,7 @@ def _from_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
     if not parts:
         raise _no_judgment(named(rows.sources), left_out)
     if repeated.count and duplicates not in ("first", "best"):
-        is_of_runs = duplicates != "refuse"
-        alike = not (has_grades or by_span)
-        twice = refused(repeated)
-        hints = twice.hint, _ONE_GRADE * is_of_runs, _ALIKE * alike, rows.twice
-        raise twice.but(hint=" ".join(filter(None, hints)))
+        raise refused_judgments(repeated, rows, duplicates)
     queries = _with_empty(Ids.joined([part.queries for part in parts]), empty)
     counts = np.concatenate([part.counts for part in parts])
     counts = np.append(counts, np.zeros(len(queries) - len(counts), np.int64))  # of the empty, too
@@ -274,7 +269,7 @@ def _whole_queries(
     """
     kept = Judging(duplicates="best" if duplicates == "best" else "first")
     loads = rows.blocks(in_order(rows.numbers), errors)
-    checked = (partial(_checked, load, errors) for load in loads)
+    checked: Iterator[Load] = (partial(_checked, load, errors) for load in loads)
     if apart:
         from cranfield.data.regroup import regrouped
 
@@ -331,6 +326,14 @@ def _with_empty(queries: Ids, empty: Sequence[bytes]) -> Ids:
         return queries
     known = set(queries.to_list())
     return Ids.joined([queries, Ids.of([one for one in dict.fromkeys(empty) if one not in known])])
+
+
+def refused_judgments(repeated: LeftOut, rows: Rows, duplicates: Duplicates) -> InputError:
+    """Return the error of judgments whose document another row has: see `refused`."""
+    alike = rows.numbers.isdisjoint({"grade", "start"})
+    twice = refused(repeated)
+    hints = twice.hint, _ONE_GRADE * (duplicates != "refuse"), _ALIKE * alike, rows.twice
+    return twice.but(hint=" ".join(filter(None, hints)))
 
 
 _ALIKE = "Without grades such rows are alike: 'first' and 'best' count the document once."

@@ -192,11 +192,15 @@ class Run(Documents):
 
         `costs`: whether these are wanted.
         """
+        return self.every_row(self.roles(order, costs=costs))
+
+    def roles(self, order: Order = "score", *, costs: bool = False) -> tuple[Role, ...]:
+        """Return the columns that are read to rank it, and for its costs if it has any."""
         by = self.ranked_by(order)
         wanted: list[Role] = [] if by == "given" else [by]
         if costs and "cost" in self.numbers:
             wanted.append("cost")
-        return self.every_row(dict.fromkeys((*wanted, *self.needed)))
+        return tuple(dict.fromkeys((*wanted, *self.needed)))
 
     def every_row(self, wanted: Iterable[Role]) -> Iterator[Load]:
         """Return the rows in blocks, with some of the columns of numbers that there are."""

@@ -1,14 +1,13 @@
 """Ids of a run and of the qrels that are the same but for their spelling: what to say of them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from cranfield.arrays.ids import decode, encode
-from cranfield.arrays.ranked import Bools
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import other_affix
@@ -64,15 +63,11 @@ def _shared(qrels: Qrels, run: Run) -> Iterator[tuple[str, Sequence[str], Iterat
             return
 
 
-def queries_spelt_otherwise(
-    query_ids: Sequence[str], in_run: Bools, unknown: Any
-) -> Iterator[Note]:
-    """Say that queries that the run lacks are in it, but spelt otherwise.
+def queries_spelt_otherwise(missing: Sequence[str], unknown: Collection[Any]) -> Iterator[Note]:
+    """Say that queries that the run lacks, `missing`, are in it, but spelt otherwise.
 
-    `in_run`, (n_queries,), tells which of the `query_ids` the run has; `unknown` are those of its
-    own, as text or bytes.
+    `unknown` are those that it has and the qrels lack, as text or bytes.
     """
-    missing = [query_ids[i] for i in np.flatnonzero(~in_run).tolist()]
     if not missing or not unknown:
         return
     spelt = {_plain(query): query for query in missing}

@@ -19,7 +19,8 @@ from cranfield.notes import Note, around
 from cranfield.render.numbers import as_counted, number, queries_of, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, legend
-from cranfield.scoring.evaluate import ideals_of, score_runs
+from cranfield.scoring.assembly import ideals_of
+from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import Scores, shown
 
 # What a query contributes: what it lacks to 1; how far it is from the mean; its own value, of a

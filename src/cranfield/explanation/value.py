@@ -13,7 +13,7 @@ from cranfield.explanation.worksheet import worksheet
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
-from cranfield.scoring.evaluate import ideals_of
+from cranfield.scoring.assembly import ideals_of
 
 
 @dataclass(frozen=True)

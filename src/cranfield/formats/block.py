@@ -127,11 +127,11 @@ class Faults:
         self._errors = errors
         self.left_out = NONE_LEFT_OUT
 
-    def add(self, kind: str, error: Callable[[], InputError], count: int = 1) -> None:
-        """Take a fault of `count` rows."""
+    def add(self, kind: str, error: Callable[[], InputError], count: int = 1, at: int = 0) -> None:
+        """Take a fault of `count` rows; for `at` see LeftOut."""
         if self._errors == "strict":
             raise error()
-        self.left_out += LeftOut({kind: (count, error)})
+        self.left_out += LeftOut({kind: (count, error)}, at)
 
 
 def _nowhere(row: int) -> tuple[int | None, str | None]:
@@ -199,6 +199,10 @@ class Block:
         found = self.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
         return replace(found, doc=found.doc.compact())
 
+    def number(self, row: int) -> int:
+        """Return the place of a row before it was put in another order; 0 if it was not."""
+        return 0 if self.given is None else int(self.given[row])
+
     def _source(self, row: int) -> str | None:
         return self.source(row) if callable(self.source) else self.source
 
@@ -234,8 +238,9 @@ def joined(parts: Sequence[Block]) -> Block:
         return wheres[part](row - int(begins[part]))
 
     def source(row: int) -> str | None:
-        name = names[part_of(row)]
-        return None if callable(name) else name  # each part comes from one file
+        part = part_of(row)
+        name = names[part]
+        return name(row - int(begins[part])) if callable(name) else name
 
     wheres = [part.where for part in parts]  # and no more of the parts
     names = [part.source for part in parts]

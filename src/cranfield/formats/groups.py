@@ -187,11 +187,12 @@ def groups_of_rows(
                 fault = f"{where} has the weight {share!r} here, and {known!r} above"
                 hint = "A subtopic has one weight, which all its rows state."
             if fault is not None:
-                faults.add("number", partial(block.error, row, fault, hint))
+                faults.add("number", partial(block.error, row, fault, hint), 1, block.number(row))
                 continue
             if doc in levels:
                 problem = f"the document {doc!r} occurs twice for {where}"
-                repeated.add("duplicate", partial(block.error, row, problem, TWICE, DuplicateError))
+                error = partial(block.error, row, problem, TWICE, DuplicateError)
+                repeated.add("duplicate", error, 1, block.number(row))
                 level = levels[doc] if duplicates == "first" else max(level, levels[doc])
             groups = found.setdefault(query, {}).setdefault(group, {})
             groups.setdefault(subgroup, {})[doc] = level

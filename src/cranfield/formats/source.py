@@ -100,6 +100,11 @@ class Source:
         return self.name_parts[1].lower()
 
     @property
+    def is_packed(self) -> bool:
+        """Whether its name says that it is compressed."""
+        return os.path.splitext(self.path)[1].lower() in compression.SUFFIXES
+
+    @property
     def is_url(self) -> bool:
         """Whether it is read by one of Arrow's file systems, or from a web server."""
         return URL.match(self.path) is not None

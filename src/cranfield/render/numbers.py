@@ -115,3 +115,15 @@ def some(names: Sequence[str], most: int = 5) -> str:
     """
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def bytes_of(n: int) -> str:
+    """Return a number of bytes in words.
+
+    >>> bytes_of(999), bytes_of(1_200_000), bytes_of(2_000_000_000)
+    ('999 bytes', '1.2 MB', '2.0 GB')
+    """
+    for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if n >= size:
+            return f"{n / size:.1f} {unit}"
+    return number_of(n, "byte")

@@ -2,10 +2,11 @@
 
 import glob
 import inspect
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict, overload
 
 import numpy as np
 
@@ -13,15 +14,16 @@ from cranfield.data.lists import Graded, GradedSystems, unequal_lists
 from cranfield.data.qrels import Qrels, as_qrels
 from cranfield.data.run import Run, as_run
 from cranfield.data.run_names import several_runs
+from cranfield.data.unread import Unread, unread
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import rows_of_lists
-from cranfield.formats.block import Duplicates, Errors
+from cranfield.formats.block import Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsOfBoth, What
 from cranfield.formats.frames import is_table
 from cranfield.formats.header import columns_for
 from cranfield.formats.objects import is_list, lists_of_ids
 from cranfield.measures import Measure, parse_all
-from cranfield.options import Options, is_whole, option
+from cranfield.options import Options, is_whole, option, whole
 from cranfield.scoring.scores import Scores, Systems
 from cranfield.scoring.sides import sides_of, sides_of_pair
 
@@ -50,6 +52,62 @@ class Reading(Options):
     )
 
 
+def _folder(value: Any) -> str:
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise ValueError("the path of a folder")
+    return str(os.fspath(value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dealing(Options):
+    """Whether rows are dealt to buckets in temporary files, for data larger than the memory."""
+
+    buckets: int | None = option(
+        None,
+        "Deal the rows of judgments and runs by their queries to so many buckets in a temporary "
+        "file, and evaluate one bucket after the other, which takes little memory however many "
+        "queries there are; 1: hold all queries in memory. None: as many as are needed where the "
+        "judgments are a table or files of some million rows, else 1.",
+        whole(1, 1 << 14),
+    )
+    temp: str | None = option(
+        None,
+        "The folder for this file, which takes about half the size of the input as text; None: "
+        "that of the system (TMPDIR).",
+        _folder,
+    )
+
+    def n_buckets(self, judgments: Qrels | Unread, runs: Iterable[Run]) -> int:
+        """Return how many buckets there are: 1 where judgments are held in memory anyway."""
+        if self.buckets is not None:
+            return self.buckets
+        if isinstance(judgments, Qrels):
+            return 1
+        n_judgments = _rows_about(judgments.rows)
+        if n_judgments < _MANY:
+            return 1
+        longest = max(_rows_about(run.rows) for run in runs)
+        needed = max(n_judgments / _JUDGMENTS, longest / _RUN_ROWS)
+        return int(min(1 << max(1, math.ceil(math.log2(needed))), 1 << 12))
+
+
+_MANY = 4_000_000  # judgments, of which those in memory would take up about 1 GB
+_JUDGMENTS, _RUN_ROWS = 1 << 17, 1 << 21  # about so many rows are in a bucket
+_BYTES, _PACKED = 24, 5  # of a row: as text; compressed, or in columns
+
+
+def _rows_about(rows: Rows) -> float:
+    """Return about how many rows there are, by their bytes; 0 where these are not known."""
+    if rows.length is not None:
+        return rows.length
+    sizes = {source: source.size or 0 for source in rows.sources}
+    if sum(sizes.values()) < _MANY * _PACKED:
+        return 0  # and the files need not be looked at
+    small = not rows.is_text
+    return sum(n / (_PACKED if small or one.is_packed else _BYTES) for one, n in sizes.items())
+
+
+@overload
 def arranged(
     qrels: Any,
     runs: Any,
@@ -60,13 +118,40 @@ def arranged(
     errors: Errors = "strict",
     duplicates: Duplicates = "refuse",
     verb: Callable[..., Any] | None = None,
-) -> tuple[Qrels, Run | dict[str, Run], Any]:
+    read: Literal[True] = True,
+) -> tuple[Qrels, Run | dict[str, Run], Any]: ...
+@overload
+def arranged(
+    qrels: Any,
+    runs: Any,
+    measures: Any,
+    usual: Any,
+    *,
+    columns: ColumnsOfBoth | None = None,
+    errors: Errors = "strict",
+    duplicates: Duplicates = "refuse",
+    verb: Callable[..., Any] | None = None,
+    read: Literal[False],
+) -> tuple[Qrels | Unread, Run | dict[str, Run], Any]: ...
+def arranged(
+    qrels: Any,
+    runs: Any,
+    measures: Any,
+    usual: Any,
+    *,
+    columns: ColumnsOfBoth | None = None,
+    errors: Errors = "strict",
+    duplicates: Duplicates = "refuse",
+    verb: Callable[..., Any] | None = None,
+    read: bool = True,
+) -> tuple[Qrels | Unread, Run | dict[str, Run], Any]:
     """Return the judgments, the run or several by name, and the measures that a verb was given.
 
     Where `qrels` hold both sides, they stand alone, and the measures may take the place of the
     runs; where the runs hold both sides, too, each table is a system. `usual` are the measures
-    that no one named. `verb` is as in `check_judged`. Raises InputError, which says what to write,
-    for an argument out of place.
+    that no one named. `verb` is as in `check_judged`. Without `read`, the caller reads
+    the judgments that are not in memory. Raises InputError, which says what to write, for an
+    argument out of place.
     """
     if columns is None and type(runs) in _RUNS and type(qrels) in _QRELS:
         judgments = qrels if type(qrels) is Qrels else as_qrels(qrels, errors, None, duplicates)
@@ -83,7 +168,8 @@ def arranged(
                 raise
             sides = None
         if sides is not None:
-            return *sides.read(errors, duplicates), runs if shifted else measures
+            opened, found = sides.unread(errors, duplicates)
+            return _held(opened, read), found, runs if shifted else measures
     elif (pair := sides_of_pair(qrels, runs, columns, errors)) is not None:
         return *pair.read(errors, duplicates), measures
     if runs is None:
@@ -92,10 +178,15 @@ def arranged(
         )
     check_judged(qrels, runs, verb)
     check_columns(columns, qrels, runs)
-    judgments = as_qrels(qrels, errors, columns_for(columns, What.QRELS), duplicates)
+    opened = unread(qrels, errors, columns_for(columns, What.QRELS), duplicates)
     own = columns_for(columns, What.RUN)
     several = several_runs(runs, errors, own)
-    return judgments, as_run(runs, errors, own) if several is None else several, measures
+    found = as_run(runs, errors, own) if several is None else several
+    return _held(opened, read), found, measures
+
+
+def _held(judgments: Qrels | Unread, read: bool) -> Qrels | Unread:
+    return judgments.read() if read and isinstance(judgments, Unread) else judgments
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
@@ -286,6 +377,13 @@ class ReadingOptions(TypedDict, total=False):
     """The options of Reading, as keywords of a function."""
 
     columns: ColumnsOfBoth | None
+
+
+class DealingOptions(TypedDict, total=False):
+    """The options of Dealing, as keywords of a function."""
+
+    buckets: int | None
+    temp: str | None
 
 
 # ---- end

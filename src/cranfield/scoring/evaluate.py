@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Never, Unpack, overload
 
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
+from cranfield.data.unread import Unread
 from cranfield.errors import MeasureError, OptionError
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
@@ -16,10 +16,9 @@ from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, refuse_others, takes
 from cranfield.progress import Watching, WatchingOptions, watched
-from cranfield.render.numbers import plain
-from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
+from cranfield.scoring.arguments import Dealing, DealingOptions, Reading, ReadingOptions, arranged
+from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.scores import Scores, Systems
-from cranfield.version import __version__
 
 if TYPE_CHECKING:
     from cranfield.formats.small.labels import LabelRows
@@ -34,7 +33,11 @@ class HowOptions(ReadingOptions, JudgingOptions, WatchingOptions, total=False):
     """How data are read, how a run is judged, and who watches, as keywords of a function."""
 
 
-class EvaluateOptions(HowOptions, total=False):
+class _Options(HowOptions, DealingOptions, total=False):
+    """The same, and how rows are dealt that do not fit in memory."""
+
+
+class EvaluateOptions(_Options, total=False):
     """The options of `evaluate`, for its forms."""
 
     convention: str | None
@@ -73,7 +76,7 @@ def evaluate(
     **options: Unpack[EvaluateOptions],
 ) -> Any: ...
 @watched
-@takes(Reading, Judging, Watching)
+@takes(Reading, Judging, Dealing, Watching)
 def evaluate(
     qrels: QrelsLike,
     runs: RunLike | SeveralRuns | None = None,
@@ -84,7 +87,7 @@ def evaluate(
     slices: Any = None,
     fingerprints: bool = False,
     errors: Errors = "strict",
-    **judging: Unpack[HowOptions],
+    **judging: Unpack[_Options],
 ) -> Scores | Systems:
     """Score one run, or several, against judgments.
 
@@ -122,7 +125,7 @@ def evaluate(
             whether two are of the same judgments. It reads runs once more.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
-        **judging: each option of `Reading`, `Judging` and `Watching`.
+        **judging: each option of `Reading`, `Judging`, `Dealing` and `Watching`.
 
     Returns:
         Scores, with the value over all queries, each query's, and the counts of queries; or
@@ -149,49 +152,69 @@ def evaluate(
     check_errors(errors)
     refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
-    how = Judging.of(judging)
-    judgments, found_runs, named = arranged(
+    how, dealing = Judging.of(judging), Dealing.of(judging)
+    unread, found_runs, named = arranged(
         *(qrels, runs, measures, DEFAULT_MEASURES),
         columns=columns,
         errors=errors,
         duplicates=how.duplicates,
         verb=evaluate,
+        read=False,
     )
-    wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
-    given = None if slices is None else _labels(slices)
     one = found_runs if isinstance(found_runs, Run) else None
     several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
-    if convention is None:
-        systems = score_runs(judgments, several, wanted, how, bounds=bounds, slices=given)
-    elif checked("bounds", bounds, flag):
+    n_buckets = dealing.n_buckets(unread, several.values())
+    judgments = unread.read() if isinstance(unread, Unread) and n_buckets == 1 else unread
+    wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
+    given = None if slices is None else _labels(slices)
+    its = None if convention is None else convention_of(convention)
+    known = wanted if its is None or named is not DEFAULT_MEASURES else its.known(wanted)
+    if its is not None and checked("bounds", bounds, flag):
         raise OptionError("bounds are known of this package's definitions: leave out convention")
+    rules = [(known, how)]
+    if its is not None:
+        groups = its.groups(known, how)
+        rules = [(one.measures, one.judging) for one in groups]
+    wants_hashes, digest = checked("fingerprints", fingerprints, flag), None
+    more: dict[str, Any] = {"bounds": bounds, "slices": given}
+    if isinstance(judgments, Qrels) and n_buckets == 1:
+        each = [score_runs(judgments, several, *rule, **more) for rule in rules]
     else:
-        its = convention_of(convention)
-        known = its.known(wanted) if named is DEFAULT_MEASURES else wanted
-        systems = score_by(its, judgments, several, known, how, slices=given)
+        from cranfield.scoring.buckets import score_in_buckets  # which few need
+
+        each, digest = score_in_buckets(
+            judgments, several, rules, n_buckets, dealing.temp, digests=wants_hashes, **more
+        )
+    systems = each[0]
+    if its is not None:
+        from cranfield.scoring.join import join
+
+        parts = [[found[name] for found in each] for name in several]
+        systems = Systems(join(its, known, groups, one) for one in parts)
         if len(known) < len(wanted):
             lacking = ", ".join(str(one) for one in wanted if one not in known)
             text = f"Not computed, since {its.name} has no such measure: {lacking}."
             note = Note("lacking", "info", text)
-            systems = Systems(replace(each, notes=(*each.notes, note)) for each in systems.values())
-    if checked("fingerprints", fingerprints, flag):
-        systems = _with_fingerprints(systems, judgments, several)
+            systems = Systems(replace(one, notes=(*one.notes, note)) for one in systems.values())
+    if wants_hashes:
+        systems = _with_fingerprints(systems, digest or judgments, several)
     found = systems if one is None else systems[one.name]
     warn_of(found.notes)
     return found
 
 
-def _with_fingerprints(systems: Systems, qrels: Qrels, runs: Mapping[str, Run]) -> Systems:
+def _with_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> Systems:
+    """Add the fingerprints to the recipes; `qrels` are the judgments, or their hash."""
     from cranfield.data.fingerprint import hash_of_judgments, sketch_of
 
-    known = {"judgments_sha256": hash_of_judgments(qrels)}
+    known = {"judgments_sha256": qrels if isinstance(qrels, str) else hash_of_judgments(qrels)}
     return Systems(
         replace(one, recipe={**one.recipe, **known, "retrieved": sketch_of(runs[name])})
         for name, one in systems.items()
     )
 
 
-def usual_measures(qrels: Qrels) -> str:
+def usual_measures(qrels: Qrels | Unread) -> str:
     """Return the measures of `evaluate` where none is named."""
     return DEFAULT_MEASURES if qrels.graded else DEFAULT_MEASURES.removesuffix(" Judged@10")
 
@@ -212,39 +235,15 @@ def score_runs(
         from cranfield.scoring.bounds import bounds_of, check_bounded
 
         check_bounded(wanted, judging)
-    ideals = ideals_of(wanted, qrels)
     several = list(runs.values())
+    assembly = Assembly(wanted, qrels, judging, slices)
     meetings = judge_all(qrels, several, judging, costs=plan.takes_cost)
-    unusual = [f"{name}={value}" for name, value in judging.unusual().items()]
-    options = [Note("options", "info", f"Options: {', '.join(unusual)}.")] if unusual else []
-    how = {"cranfield": __version__, **judging.to_dict(), "qrels": qrels.form}
     every = []
-    for (name, run), meeting in zip(runs.items(), meetings, strict=True):
-        values = plan.values(meeting.judged)
-        recipe = {**how, "run": run.form}
-        notes, found = [*meeting.counts.notes(), *meeting.notes, *ideals], None
-        if bounds:
-            recipe["bounds"] = True
-            found = bounds_of(wanted, meeting.judged)
-            notes += found.notes(wanted)
-        notes += options
-        ids, counts = meeting.query_ids, meeting.counts
-        whole = Scores(name, wanted, ids, values, counts, recipe, tuple(notes), found)
-        if slices is not None:
-            whole = _with_slices(whole, meeting, slices)
-        every.append(whole)
+    for name, met in zip(runs, meetings, strict=True):
+        values = plan.values(met.judged)
+        found = bounds_of(wanted, met.judged) if bounds else None
+        every.append(assembly.scores(name, met, met.query_ids, values, met.counts, found))
     return Systems(every)
-
-
-def _with_slices(scores: Scores, meeting: Meeting, slices: "LabelRows") -> Scores:
-    from cranfield.scoring.slices import slices_of  # which few need
-
-    parts, said = slices_of(slices, scores.query_ids)
-    sliced = [
-        (str(label), str(name), scores.of(rows, meeting.counts_of(rows)))
-        for label, name, rows in parts
-    ]
-    return replace(scores, notes=(*scores.notes, *said), slices=tuple(sliced))
 
 
 def _labels(slices: Any) -> "LabelRows":
@@ -258,49 +257,6 @@ def convention_of(name: str) -> "Convention":
     from cranfield.scoring.conventions import convention_of as found  # which few need
 
     return found(name)
-
-
-def score_by(
-    convention: "Convention",
-    qrels: Qrels,
-    runs: Mapping[str, Run],
-    measures: Iterable[Measure],
-    judging: Judging = Judging(),
-    *,
-    slices: "LabelRows | None" = None,
-) -> Systems:
-    """Score runs, by name, as another tool does: an evaluation for each way in which it ranks."""
-    from cranfield.scoring.join import join
-
-    wanted = [*measures]
-    groups = convention.groups(wanted, judging)
-    every = [score_runs(qrels, runs, one.measures, one.judging, slices=slices) for one in groups]
-    return Systems(
-        join(convention, wanted, groups, [found[name] for found in every]) for name in runs
-    )
-
-
-def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
-    """Return notes on which ideal ranking each measure has, where the judgments are lists."""
-    if qrels.lists_of != "grades":
-        return []
-    meanings = {
-        "top": f"has the top grade, {plain(qrels.top_grade)}, at every rank",
-        "retrieved": "is what was retrieved, sorted",
-    }
-    found, others = [], []
-    for one in measures:
-        kind = one.parameters.get("ideal")
-        if kind in meanings:
-            text = f"{one}: the ideal ranking {meanings[kind]}."
-            found.append(Note(f"ideal-{kind}", "info", text))
-        else:
-            others.append(one)
-    if others:
-        which = "another measure" if found else "a measure"
-        text = f"The ideal ranking, where {which} has one: these grades, sorted."
-        found.append(Note("ideal-sorted", "info", text))
-    return found
 
 
 def refuse_mapping(measures: object) -> None:

@@ -241,9 +241,7 @@ def _about_queries(meeting: Meeting) -> Iterator[Note]:
         yield Note(
             "queries-without-results", "warning", text, count=without_results, query_id=missing
         )
-    yield from queries_spelt_otherwise(
-        meeting.qrels.query_ids, meeting.match.in_run, meeting.match.unknown
-    )
+    yield from queries_spelt_otherwise(meeting.missing, meeting.unknown)
     if without_judgments:
         text = f"{queries_of(without_judgments)} of the run without judgments: not scored"
         yield Note("queries-without-judgments", "info", text, count=without_judgments)

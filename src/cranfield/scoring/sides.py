@@ -1,7 +1,7 @@
 """Sides: tables that hold both judgments and a run, in the place of both."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_names import numbering
+from cranfield.data.unread import Unread
 from cranfield.errors import InputError
 from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Rows
@@ -30,6 +31,16 @@ class Sides:
     tables: Sequence[tuple[str | None, Rows, Rows]]
     is_one: bool
 
+    def unread(
+        self, errors: Errors, duplicates: Duplicates = "refuse"
+    ) -> tuple[Qrels | Unread, Run | dict[str, Run]]:
+        """Return the same as `read`; the judgments of one table may still be to be read."""
+        if not self.is_one:
+            return self.read(errors, duplicates)
+        ((name, judged, ranked),) = self.tables
+        unread = Unread(judged, errors, duplicates, notes=tuple(_notes(judged, ranked)))
+        return unread, _run(ranked, name, errors, numbering())
+
     def read(
         self, errors: Errors, duplicates: Duplicates = "refuse"
     ) -> tuple[Qrels, Run | dict[str, Run]]:
@@ -41,10 +52,10 @@ class Sides:
         judgments: dict[str, Qrels] = {}
         numbered = numbering()
         for given, judged, ranked in self.tables:
-            run = Run(ranked, given, errors=errors)
-            run.name = numbered(run.name)
+            run = _run(ranked, given, errors, numbered)
             runs[run.name] = run
-            judgments[run.name] = _qrels_of(judged, ranked, errors, duplicates)
+            unread = Unread(judged, errors, duplicates, notes=tuple(_notes(judged, ranked)))
+            judgments[run.name] = unread.read()
         first, *others = judgments
         for other in others:
             _refuse_other_judgments(first, judgments[first], other, judgments[other])
@@ -134,13 +145,17 @@ def _first_row(table: Any) -> Any:
     return head(1) if callable(head) else table
 
 
-def _qrels_of(judged: Rows, ranked: Rows, errors: Errors, duplicates: Duplicates) -> Qrels:
-    qrels = Qrels(judged, errors=errors, duplicates=duplicates)
-    notes = [*qrels.notes, *_unread(ranked)]
+def _run(rows: Rows, given: str | None, errors: Errors, numbered: Callable[[str], str]) -> Run:
+    run = Run(rows, given, errors=errors)
+    run.name = numbered(run.name)
+    return run
+
+
+def _notes(judged: Rows, ranked: Rows) -> Iterator[Note]:
+    yield from _unread(ranked)
     if judged.taken["doc"] == ranked.taken["doc"]:
         text = "Judged: the documents of the table alone, all of which were retrieved."
-        notes.append(Note("judged-retrieved", "info", text))
-    return qrels.replaced(notes=tuple(notes)) if len(notes) > len(qrels.notes) else qrels
+        yield Note("judged-retrieved", "info", text)
 
 
 def _unread(ranked: Rows) -> Iterator[Note]:

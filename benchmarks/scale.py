@@ -1,0 +1,381 @@
+"""Time and memory where there is much: rows, queries, runs, systems.
+
+    pip install '.[bench]'
+    python benchmarks/scale.py [--rows 7_000_000] [--turns 5] [--only buckets] [--before SRC]
+
+The data is made here, from a stated seed: users with 100 recommended items and about 8 judged ones
+each, as TREC text. Every side is a process of its own; sides take turns, and what is printed are
+medians, with the least and the most of the turns. `--before` names the `src` folder of another tree
+of cranfield, which is a side, too. `--temp` names the folder of data and of temporary files.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SEED = 20_260_601
+MEASURES = "nDCG@10 AP RR@10 P@10 R@100 GMAP NumRet"
+DEPTH, JUDGED, N_ITEMS = 100, 8, 200_000
+_USERS = 10_000  # written at once
+
+
+# ---- data -----------------------------------------------------------------------------------
+
+
+def write_users(folder: Path, n_users: int, *, shuffled: bool = False) -> tuple[Path, Path]:
+    """Write judgments and a run of users; return their paths. What is there already stays."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    word = "shuffled" if shuffled else "users"
+    qrels, run = folder / f"{word}-{n_users}.qrels", folder / f"{word}-{n_users}.run"
+    if run.exists():
+        return qrels, run
+    if shuffled:
+        for whole, path in zip(write_users(folder, n_users), (qrels, run), strict=True):
+            lines = np.array(whole.read_bytes().splitlines(keepends=True))
+            np.random.default_rng(SEED).shuffle(lines)
+            path.write_bytes(b"".join(lines.tolist()))
+        return qrels, run
+    chance = np.random.default_rng(SEED)
+    how = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
+
+    def schema(n: int) -> pa.Schema:
+        return pa.schema([(f"c{i}", pa.string()) for i in range(n)])
+
+    beginning = run.with_suffix(".part")
+    with (
+        csv.CSVWriter(qrels, schema(4), write_options=how) as of_qrels,
+        csv.CSVWriter(beginning, schema(6), write_options=how) as of_run,
+    ):
+        for begin in range(0, n_users, _USERS):
+            users = np.arange(begin, min(begin + _USERS, n_users))
+            judged, ranked = _rows_of(users, chance)
+            of_qrels.write_table(pa.table(judged, names=schema(4).names))
+            of_run.write_table(pa.table(ranked, names=schema(6).names))
+    beginning.rename(run)
+    return qrels, run
+
+
+def _rows_of(users: Any, chance: np.random.Generator) -> tuple[list[Any], list[Any]]:
+    """Return the columns of judgments and of a run of some users."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    n = len(users)
+    steps = np.arange(DEPTH)[None] * 1999
+    items = (steps + chance.integers(0, N_ITEMS, n)[:, None]) % N_ITEMS
+    scores = np.sort(np.round(chance.gamma(2, 2, (n, DEPTH)), 3), axis=1)[:, ::-1]
+    picked = np.argsort(chance.random((n, DEPTH)), axis=1)[:, :JUDGED]
+    others = (items[:, :JUDGED] + 1 + np.arange(JUDGED) * 7) % N_ITEMS
+    found = chance.random((n, JUDGED)) < 0.4
+    clicked = np.where(found, np.take_along_axis(items, picked, 1), others).ravel()
+    of_user = np.repeat(users, JUDGED)
+    _, once = np.unique(of_user * N_ITEMS + clicked, return_index=True)
+    once.sort()
+
+    def texts(numbers: Any, prefix: str = "", width: int = 0) -> Any:
+        found = compute.utf8_lpad(compute.cast(pa.array(numbers), pa.string()), width, "0")
+        return compute.binary_join_element_wise(prefix, found, "")
+
+    def repeated(word: str, count: int) -> Any:
+        return pa.array([word]).take(pa.array(np.zeros(count, np.int64)))
+
+    judged = [
+        texts(of_user[once], "u", 7),
+        repeated("0", len(once)),
+        texts(clicked[once], "i", 6),
+        texts(chance.integers(0, 4, len(once))),
+    ]
+    ranked = [
+        texts(np.repeat(users, DEPTH), "u", 7),
+        repeated("Q0", n * DEPTH),
+        texts(items.ravel(), "i", 6),
+        texts(np.tile(np.arange(1, DEPTH + 1), n)),
+        texts(scores.ravel()),
+        repeated("mf", n * DEPTH),
+    ]
+    return judged, ranked
+
+
+# ---- sides: each is a function that a process of its own calls -------------------------------
+
+
+def evaluation(qrels: str, run: str, options: str) -> str:
+    """Evaluate a run; return a hash of the values."""
+    from cranfield import evaluate
+
+    scores = evaluate(qrels, run, MEASURES, **json.loads(options))
+    words = repr((list(scores.query_ids), scores.means(), scores.counts))
+    return hashlib.sha256(scores.values.tobytes() + words.encode()).hexdigest()[:12]
+
+
+def judgments(qrels: str, users: str) -> str:
+    """Read judgments, and evaluate one query; return the bytes a query of resident memory."""
+    from cranfield import evaluate, read_qrels
+
+    def resident() -> int:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+        return int(pages) * resource.getpagesize()
+
+    evaluate({"q": {"a": 1}}, {"q": ["a"]}, "nDCG@10 AP")  # and what this imports
+    with tempfile.NamedTemporaryFile("w", suffix=".qrels") as small:
+        small.write("q 0 a 1\n")
+        small.flush()
+        read_qrels(small.name)
+    before = resident()
+    held = read_qrels(qrels)
+    evaluate(held, {"u0000000": ["i000000"]}, "nDCG@10 AP", queries="both")
+    return f"{(resident() - before) / int(users):.0f} bytes a query"
+
+
+def reading(*runs: str) -> str:
+    """Read runs, and do nothing with them."""
+    from cranfield import read_run
+
+    n = 0
+    for path in runs:
+        for load in read_run(path).blocks():
+            n += len(load())
+    return f"{n:,} rows"
+
+
+def many(qrels: str, *runs: str) -> str:
+    """Evaluate many runs against one set of judgments."""
+    from cranfield import evaluate
+
+    systems = evaluate(qrels, list(runs), MEASURES)
+    return hashlib.sha256(repr(systems.means()).encode()).hexdigest()[:12]
+
+
+def comparison(n_queries: str) -> str:
+    """Compare two systems without a clear difference, 3 measures, 20 slices."""
+    from cranfield import compare, evaluate
+
+    chance = np.random.default_rng(SEED)
+    names = [f"q{i:07d}" for i in range(int(n_queries))]
+    judged = {name: {"a": 1, "b": 1} for name in names}
+    lists = [["a", "b"], ["x", "a", "b"], ["b", "x", "a"], ["x", "y", "b"]]
+    picked = chance.integers(0, len(lists), (2, len(names))).tolist()
+    runs = [{name: lists[i] for name, i in zip(names, one, strict=True)} for one in picked]
+    slices = {name: f"s{i % 20}" for i, name in enumerate(names)}
+    scores = evaluate(judged, {"a": runs[0], "b": runs[1]}, "AP RR nDCG", slices=slices)
+    began = time.process_time()
+    found = compare(scores)
+    took = time.process_time() - began
+    return f"compare alone {took:.2f} CPU s; {len(found.to_dict())} parts"
+
+
+def product(n_queries: str) -> str:
+    """Multiply as many random signs with the differences as 10,000 flips take."""
+    n, flips = int(n_queries), 10_000
+    chance = np.random.default_rng(SEED)
+    differences = chance.normal(size=(n, 3))
+    began = time.process_time()
+    for begin in range(0, flips, 100):
+        signs = np.unpackbits(chance.integers(0, 256, (100, -(-n // 8)), np.uint8), axis=1)[:, :n]
+        (signs.astype(np.float64) * 2 - 1) @ differences
+        del begin, signs
+    return f"products alone {time.process_time() - began:.2f} CPU s"
+
+
+def peak_memory() -> float:
+    """Return the most memory that this process took up, in MB.
+
+    Linux counts in `ru_maxrss` what the process had that began this one.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        (line,) = (one for one in status.read_text().splitlines() if one.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+SIDES: dict[str, Callable[..., str]] = {
+    one.__name__: one for one in (evaluation, judgments, reading, many, comparison, product)
+}
+
+
+# ---- what is measured ------------------------------------------------------------------------
+
+
+@dataclass
+class Turn:
+    """What a process took, and what it said."""
+
+    wall: float  # seconds
+    cpu: float  # seconds, of all threads
+    memory: float  # MB, at most
+    said: str
+
+
+@dataclass(frozen=True)
+class Side:
+    """A process: a function of this file, its arguments, and the tree that it is run with."""
+
+    name: str
+    call: tuple[str, ...]
+    source: str | None = None
+
+    def turn(self, temp: str) -> Turn:
+        """Run it once."""
+        known = {**os.environ, "TMPDIR": temp}
+        if self.source is not None:
+            known["PYTHONPATH"] = self.source
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, __file__, "--side", *self.call], stdout=subprocess.PIPE, env=known
+        )
+        assert process.stdout is not None
+        peak, _, said = process.stdout.read().decode().strip().partition(" ")
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        wall = time.perf_counter() - began
+        if process.returncode:
+            said = f"failed: exit status {process.returncode}"
+        return Turn(wall, used.ru_utime + used.ru_stime, float(peak or "nan"), said)
+
+
+def measure(title: str, sides: Sequence[Side], turns: int, temp: str) -> None:
+    """Run sides in turn, and print what each took, beside the first."""
+    print(f"\n## {title}: {turns} turns, medians (least to most); load {os.getloadavg()[0]:.1f}")
+    found: dict[str, list[Turn]] = {side.name: [] for side in sides}
+    for _ in range(turns):
+        for side in sides:
+            found[side.name].append(side.turn(temp))
+    first = found[sides[0].name]
+    print(f"{'side':28} {'wall s':>22} {'CPU s':>22} {'peak MB':>8} {'CPU':>6} {'wall':>6}  said")
+    for name, each in found.items():
+        cpu, wall = [one.cpu for one in each], [one.wall for one in each]
+        pairs = list(zip(each, first, strict=True))
+        ratios = [statistics.median(one.cpu / other.cpu for one, other in pairs)]
+        ratios.append(statistics.median(one.wall / other.wall for one, other in pairs))
+        said = "; ".join(dict.fromkeys(one.said for one in each))
+        memory = max(one.memory for one in each)
+        print(
+            f"{name:28} {_spread(wall):>22} {_spread(cpu):>22} {memory:8.0f} "
+            f"{ratios[0]:6.2f} {ratios[1]:6.2f}  {said}"
+        )
+    sys.stdout.flush()
+
+
+def _spread(numbers: Sequence[float]) -> str:
+    return f"{statistics.median(numbers):.2f} ({min(numbers):.2f}-{max(numbers):.2f})"
+
+
+def buckets(folder: Path, given: argparse.Namespace) -> list[Side]:
+    """Return an evaluation in memory and in buckets; the same values are said by all."""
+    paths = tuple(map(str, write_users(folder, given.rows // DEPTH)))
+    sides = [] if not given.before else [_evaluation("before, in memory", paths, {}, given.before)]
+    if not given.no_memory:
+        sides.append(_evaluation("in memory", paths, {"buckets": 1}))
+    return [*sides, _evaluation("in buckets", paths, {"buckets": given.buckets})]
+
+
+def _evaluation(
+    name: str, paths: tuple[str, ...], options: dict[str, Any], source: str | None = None
+) -> Side:
+    return Side(name, ("evaluation", *paths, json.dumps(options)), source)
+
+
+def bytes_a_query(folder: Path, given: argparse.Namespace) -> list[Side]:
+    """Return the reading of judgments of 300,000 queries, 8 judgments each."""
+    n = max(1000, 300_000 * given.rows // 7_000_000) if given.quick else 300_000
+    call = ("judgments", str(write_users(folder, n)[0]), str(n))
+    before = [Side("before", call, given.before)] if given.before else []
+    return [*before, Side("judgments", call)]
+
+
+def shuffled(folder: Path, given: argparse.Namespace) -> list[Side]:
+    """Return rows in order beside the same rows shuffled."""
+    n = given.rows // DEPTH
+    order = tuple(map(str, write_users(folder, n)))
+    mixed = tuple(map(str, write_users(folder, n, shuffled=True)))
+    sides = [_evaluation("before, sorted", order, {}, given.before)] if given.before else []
+    sides.append(_evaluation("sorted", order, {"buckets": 1}))
+    sides.append(_evaluation("shuffled", mixed, {"buckets": 1}))
+    return [*sides, _evaluation("shuffled, in buckets", mixed, {"buckets": given.buckets})]
+
+
+def many_runs(folder: Path, given: argparse.Namespace) -> list[Side]:
+    """Return 100 runs of 50 queries, 1,000 documents each: read, and evaluated."""
+    n_runs, n_queries, depth = (10 if given.quick else 100), 50, 1000
+    chance = np.random.default_rng(SEED)
+    qrels, runs = folder / "many.qrels", [folder / f"many-{i}.run" for i in range(n_runs)]
+    with qrels.open("w") as lines:
+        for query in range(n_queries):
+            for doc in chance.choice(100_000, 300, replace=False).tolist():
+                lines.write(f"q{query} 0 d{doc} {doc % 3}\n")
+    for path in runs:
+        with path.open("w") as lines:
+            for query in range(n_queries):
+                docs = chance.choice(100_000, depth, replace=False).tolist()
+                for rank, doc in enumerate(docs):
+                    lines.write(f"q{query} Q0 d{doc} {rank + 1} {30 - rank / 40:.6f} t\n")
+    paths = tuple(map(str, runs))
+    before = [Side("before", ("many", str(qrels), *paths), given.before)] if given.before else []
+    sides = [Side("reading", ("reading", *paths)), Side("evaluated", ("many", str(qrels), *paths))]
+    return [*sides, *before, Side("one of them", ("many", str(qrels), paths[0]))]
+
+
+def compared(folder: Path, given: argparse.Namespace) -> list[Side]:
+    """Return a comparison of two systems on 200,000 queries, beside a product of signs."""
+    n = "20000" if given.quick else "200000"
+    before = [Side("before", ("comparison", n), given.before)] if given.before else []
+    return [Side("product", ("product", n)), Side("comparison", ("comparison", n)), *before]
+
+
+BENCHMARKS: dict[str, Callable[[Path, argparse.Namespace], list[Side]]] = {
+    "buckets": buckets,
+    "bytes": bytes_a_query,
+    "shuffled": shuffled,
+    "runs": many_runs,
+    "compare": compared,
+}
+
+
+def main() -> None:
+    """Make the data, and measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=7_000_000, help="of the run")
+    parser.add_argument("--buckets", type=int, default=64)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
+    parser.add_argument("--before", help="the src folder of another tree of cranfield")
+    parser.add_argument("--no-memory", action="store_true", help="buckets: not in memory, too")
+    parser.add_argument("--temp", help="where data and temporary files are; data there are kept")
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    given = parser.parse_args()
+    if given.quick:
+        given.rows //= 10
+    with tempfile.TemporaryDirectory(prefix="cranfield-scale-") as own:
+        folder = Path(given.temp or own)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in given.only:
+            sides = BENCHMARKS[name](folder, given)
+            of = f", {given.rows:,} rows" if name in ("buckets", "shuffled") else ""
+            measure(name + of, sides, given.turns, str(folder))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--side"]:
+        import warnings
+
+        warnings.simplefilter("ignore")
+        said = SIDES[sys.argv[2]](*sys.argv[3:])
+        print(f"{peak_memory():.0f}", said)
+    else:
+        main()

@@ -1,0 +1,99 @@
+"""Spill: bytes that do not fit in memory, in a file without a name."""
+
+import os
+import shutil
+import tempfile
+import threading
+from types import TracebackType
+from typing import IO, Self
+
+from cranfield.errors import InputError, OptionError
+from cranfield.render.numbers import bytes_of
+
+Place = tuple[int, int]  # where some bytes begin in the file, and how many they are
+
+
+class Spill:
+    """A file without a name in a folder, to which bytes are written, and read in any order.
+
+    Since it has no name, nothing is left of it however the process ends: its space is free again as
+    soon as it is closed. (On Windows it has one, and is deleted when it is closed.) One thread
+    writes; several may read.
+
+    Raises OptionError if there can be no file in the folder.
+
+    >>> with Spill() as spill:
+    ...     places = [spill.write(b"first"), spill.write(b"second")]
+    ...     [spill.read(place) for place in places[::-1]]
+    [b'second', b'first']
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self.folder = tempfile.gettempdir() if folder is None else os.fspath(folder)
+        self.size = 0  # bytes written
+        self._lock = threading.Lock()
+        try:
+            self._file: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115 - closed by __exit__
+                prefix="cranfield-", dir=self.folder, buffering=0
+            )
+        except OSError as error:
+            why = error.strerror or error
+            raise OptionError(
+                f"temp={self.folder!r} (--temp): no temporary file can be made there: {why}"
+            ) from None
+
+    def write(self, data: bytes) -> Place:
+        """Write some bytes behind the others; return their place.
+
+        Raises InputError, which names the folder and what is free in it, if they cannot be written.
+        """
+        place = self.size, len(data)
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            raise self._full(error) from None
+        self.size += len(data)
+        return place
+
+    def _full(self, error: OSError) -> InputError:
+        why = error.strerror or str(error)
+        try:
+            free = f"; {bytes_of(shutil.disk_usage(self.folder).free)} are free"
+        except OSError:
+            free = ""
+        return InputError(
+            f"{why}, after {bytes_of(self.size)} of temporary files{free}; they are removed",
+            source=self.folder,
+            hint="Rows are dealt to buckets in temporary files, which take about half the size of "
+            "the input as text. Name a folder with more space, temp='/path' (--temp DIR), or "
+            "evaluate in memory: buckets=1 (--buckets 1).",
+        )
+
+    def read(self, place: Place) -> bytes:
+        """Return the bytes at a place; in any thread."""
+        begin, n_bytes = place
+        if hasattr(os, "pread"):
+            parts, got = [], 0
+            while got < n_bytes:  # one call gives 2 GB at most
+                parts.append(os.pread(self._file.fileno(), n_bytes - got, begin + got))
+                got += len(parts[-1])
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        with self._lock:  # Windows
+            end = self._file.seek(0, os.SEEK_CUR)
+            self._file.seek(begin)
+            data = self._file.read(n_bytes)
+            self._file.seek(end)
+        return data
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
