@@ -252,9 +252,9 @@ class Meeting(Met):
         match, placed = self.match, self.match.placed
         return Seen(
             len(self.averaged.query_ids),
-            int(np.count_nonzero(match.in_run)),
-            int(np.count_nonzero(match.n_retrieved)),
-            int(np.count_nonzero(match.n_retrieved > 1)),
+            np.count_nonzero(match.in_run),
+            np.count_nonzero(match.n_retrieved),
+            np.count_nonzero(match.n_retrieved > 1),
             len(match.row),
             *(placed.n_tied, placed.n_level, placed.n_unsorted, self.n_below),
             match.left_out,
@@ -267,12 +267,12 @@ class Meeting(Met):
     @cached_property
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
-        over, match = self.averaged, self.match
+        over, match, judged = self.averaged, self.match, self.judged
         n_queries = len(over.query_ids)
         return Counts(
             queries=n_queries,
             without_results=n_queries - int(np.count_nonzero(over.n_retrieved)),
-            without_relevant=n_queries - int(np.count_nonzero(self.has_relevant)),
+            without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
             without_judgments=len(match.unknown) - over.n_unjudged,
             without_run=over.left_out.get("both", 0),
             none_retrieved=over.left_out.get("retrieved", 0),
