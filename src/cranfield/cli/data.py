@@ -402,9 +402,10 @@ def say_measures(names: Sequence[str]) -> str:
     return f"Measures are typed with -m before each: {' '.join(f'-m {name}' for name in names)}."
 
 
-def size_of(runs: Sequence[Run]) -> int | None:
+def size_of(runs: Sequence[Run], judgments: Qrels | Unread | None = None) -> int | None:
     """Return how many bytes are to be read, None where that is not known."""
-    sizes = [source.size for run in runs for source in run.sources]
+    unread = judgments.rows.sources if isinstance(judgments, Unread) else ()
+    sizes = [source.size for one in (unread, *(run.sources for run in runs)) for source in one]
     return None if None in sizes else sum(size or 0 for size in sizes)
 
 

@@ -84,7 +84,7 @@ def command(
     else:
         say_dealing(n_buckets, dealing.temp)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
-    with Reading(size_of(named)) as progress:
+    with Reading(size_of(named, judgments)) as progress:
         options = {**judging.unusual(), "bounds": bounds, "slices": slices}
         options |= {"convention": convention, "buckets": n_buckets, "temp": dealing.temp}
         # Scores that are saved with every query may be compared with others one day.

@@ -252,9 +252,9 @@ class Meeting(Met):
         match, placed = self.match, self.match.placed
         return Seen(
             len(self.averaged.query_ids),
-            np.count_nonzero(match.in_run),
-            np.count_nonzero(match.n_retrieved),
-            np.count_nonzero(match.n_retrieved > 1),
+            int(np.count_nonzero(match.in_run)),
+            int(np.count_nonzero(match.n_retrieved)),
+            int(np.count_nonzero(match.n_retrieved > 1)),
             len(match.row),
             *(placed.n_tied, placed.n_level, placed.n_unsorted, self.n_below),
             match.left_out,
