@@ -272,12 +272,12 @@ class Meeting(Met):
     @cached_property
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
-        over, match = self.averaged, self.match
+        over, match, judged = self.averaged, self.match, self.judged
         n_queries = len(over.query_ids)
         return Counts(
             queries=n_queries,
             without_results=n_queries - int(np.count_nonzero(over.n_retrieved)),
-            without_relevant=n_queries - int(np.count_nonzero(self.has_relevant)),
+            without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
             without_judgments=len(match.unknown) - over.n_unjudged,
             without_run=over.left_out.get("both", 0),
             none_retrieved=over.left_out.get("retrieved", 0),

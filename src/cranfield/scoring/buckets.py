@@ -36,6 +36,7 @@ from cranfield.lazy import cached_property
 from cranfield.measures import Measure, Plan, plan_of
 from cranfield.notes import Note
 from cranfield.options import checked, flag
+from cranfield.progress import of_files, steps
 from cranfield.render.numbers import bytes_of, number_of
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.scores import Systems
@@ -72,14 +73,16 @@ def score_in_buckets(
     ways = [_Way(tuple(measures), judging, plan_of(tuple(measures))) for measures, judging in rules]
     with Spill(folder) as spill:
         judged: _Held | _Spilt
-        if isinstance(judgments, Qrels) or judgments.is_held:
-            judged = _Held(judgments if isinstance(judgments, Qrels) else judgments.read())
-        else:
-            judged = _Spilt(judgments, n_buckets, spill)
-        dealt = [
-            _Run(run, _roles(run, ways, has_spans=judged.has_spans), n_buckets, spill)
-            for run in runs.values()
-        ]
+        unread = () if isinstance(judgments, Qrels) else judgments.rows.sources
+        with of_files([*unread, *chain.from_iterable(run.sources for run in runs.values())]):
+            if isinstance(judgments, Qrels) or judgments.is_held:
+                judged = _Held(judgments if isinstance(judgments, Qrels) else judgments.read())
+            else:
+                judged = _Spilt(judgments, n_buckets, spill)
+            dealt = [
+                _Run(run, _roles(run, ways, has_spans=judged.has_spans), n_buckets, spill)
+                for run in runs.values()
+            ]
         parts = _Parts(judged, n_buckets)
         pieces = parts.evaluated(ways, dealt, bounds=bounds, digests=digests)
         text = (
@@ -201,7 +204,7 @@ class _Parts:
         while True:
             found: list[list[list[_Piece]]] = [[[] for _ in runs] for _ in ways]
             seen = _Judgments()
-            for buckets in self.ranges:
+            for buckets in steps(self.ranges, "buckets"):
                 qrels = judged.part(buckets)
                 seen.add(qrels, digests=digests)
                 if known is not None:

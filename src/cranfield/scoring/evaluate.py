@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cranfield.formats.small.labels import LabelRows
     from cranfield.scoring.rule import Convention
 
+_USUAL = Dealing()
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 
 MeasuresLike = str | Measure | Iterable[str | Measure]
@@ -152,7 +153,8 @@ def evaluate(
     check_errors(errors)
     refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
-    how, dealing = Judging.of(judging), Dealing.of(judging)
+    how = Judging.of(judging)
+    dealing = Dealing.of(judging) if judging else _USUAL
     unread, found_runs, named = arranged(
         *(qrels, runs, measures, DEFAULT_MEASURES),
         columns=columns,
