@@ -399,9 +399,6 @@ def say_measures(names: Sequence[str]) -> str:
     return f"Measures are typed with -m before each: {' '.join(f'-m {name}' for name in names)}."
 
 
-<<<<<<< HEAD
-=======
->>>>>>> 9ce066e8b3d17ad3adc87d1b22709056146c80f2
 def is_file(path: str) -> bool:
     """Tell whether a text is something to read, rather than a name."""
     return path == "-" or os.path.exists(path) or Source(path).is_url or bool(glob.glob(path))
