@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import IdList, Ids, Packed, decode, encode, ids_of
+from cranfield.arrays.ids import IdList, Ids, Packed, decode, encode
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.dealt import Dealt, bucket_of
-from cranfield.data.fingerprint import digest_of, hash_of_digest
+from cranfield.data.fingerprint import hash_of_digest
 from cranfield.data.judge import check_met, judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import Counts, Meeting, Met, Seen
@@ -29,7 +29,6 @@ from cranfield.data.run import Run
 from cranfield.data.unread import Unread
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import LeftOut, Role
-from cranfield.formats.columns import in_order
 from cranfield.formats.objects import NestedRows
 from cranfield.formats.spill import Spill
 from cranfield.lazy import cached_property
@@ -39,6 +38,7 @@ from cranfield.options import checked, flag
 from cranfield.progress import of_files, steps
 from cranfield.render.numbers import bytes_of, number_of
 from cranfield.scoring.assembly import Assembly
+from cranfield.scoring.collection import Held, KnownJudgments, Spilt, of_collection, packed_ids
 from cranfield.scoring.scores import Systems
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ def score_in_buckets(
             check_bounded(measures, judging)
     ways = [_Way(tuple(measures), judging, plan_of(tuple(measures))) for measures, judging in rules]
     with Spill(folder) as spill:
-        judged: _Held | _Spilt
+        judged: Held | Spilt
         unread = () if isinstance(judgments, Qrels) else judgments.rows.sources
         with of_files([*unread, *chain.from_iterable(run.sources for run in runs.values())]):
             if isinstance(judgments, Qrels) or judgments.is_held:
-                judged = _Held(judgments if isinstance(judgments, Qrels) else judgments.read())
+                judged = Held(judgments if isinstance(judgments, Qrels) else judgments.read())
             else:
-                judged = _Spilt(judgments, n_buckets, spill)
+                judged = Spilt(judgments, n_buckets, spill)
             dealt = [
                 _Run(run, _roles(run, ways, has_spans=judged.has_spans), n_buckets, spill)
                 for run in runs.values()
@@ -105,14 +105,6 @@ def score_in_buckets(
     return systems, hash_of_digest(parts.digest, parts.whole.top_grade) if digests else None
 
 
-def _packed(query_ids: Sequence[str]) -> Packed:
-    """Return identifiers in as few bytes as they are kept in."""
-    packed = ids_of(query_ids).packed()
-    return packed._replace(
-        length=packed.length.astype(np.min_scalar_type(packed.length.max(initial=0)))
-    )
-
-
 def _in_order(pieces: Sequence[Packed]) -> tuple[Ints, IdList]:
     """Return the order of the bytes of identifiers that are in pieces, and their texts in it."""
     ids = Ids.joined([Ids.of_packed(piece) for piece in pieces])
@@ -128,52 +120,6 @@ class _Way(NamedTuple):
     plan: Plan
 
 
-# ---- the judgments --------------------------------------------------------------------------
-
-
-class _Held:
-    """Judgments in memory."""
-
-    has_spans = False
-
-    def __init__(self, qrels: Qrels) -> None:
-        self.whole = qrels
-        self.has_spans = "start" in qrels.columns
-
-    def sizes(self, n_buckets: int) -> Ints:
-        """Return how many queries each bucket has."""
-        self._bucket = bucket_of(ids_of(self.whole.query_ids), n_buckets)
-        return np.bincount(self._bucket, minlength=n_buckets)
-
-    def part(self, buckets: range) -> Qrels:
-        """Return the judgments of some buckets."""
-        inside = (self._bucket >= buckets.start) & (self._bucket < buckets.stop)
-        ids = [self.whole.query_ids[i] for i in np.flatnonzero(inside).tolist()]
-        none = LeftOut()  # what is known of the whole is said once
-        return self.whole.of(ids).replaced(left_out=none, repeated=none, chunks=None, notes=())
-
-
-class _Spilt:
-    """Judgments that were dealt to the buckets of a file."""
-
-    def __init__(self, unread: Unread, n_buckets: int, spill: Spill) -> None:
-        numbers = unread.rows.numbers
-        self._unread, self.has_spans = unread, "start" in numbers
-        self.dealt = Dealt(unread.rows, in_order(numbers), unread.errors, n_buckets, spill)
-
-    def sizes(self, n_buckets: int) -> Ints:
-        """Return how many rows each bucket has."""
-        return self.dealt.sizes
-
-    def part(self, buckets: range) -> Qrels:
-        """Return the judgments of some buckets."""
-        try:
-            return self._unread.of(self.dealt.part(buckets))
-        except DuplicateError as error:
-            every = [self.dealt.part(range(i, i + 1)) for i in np.flatnonzero(self.dealt.sizes)]
-            raise self._unread.twice(error, every) from None
-
-
 class _Parts:
     """The parts of the judgments, and what is known of all of them once they were evaluated.
 
@@ -183,7 +129,7 @@ class _Parts:
     whole: Qrels  # where they are not held: what is known of all, and their queries
     digest: int
 
-    def __init__(self, judged: _Held | _Spilt, n_buckets: int) -> None:
+    def __init__(self, judged: Held | Spilt, n_buckets: int) -> None:
         self.judged = judged
         ends = (np.flatnonzero(judged.sizes(n_buckets)) + 1).tolist() or [n_buckets]
         ends[-1] = n_buckets
@@ -199,16 +145,16 @@ class _Parts:
         """
         judged = self.judged
         known: tuple[float, bool] | None = None
-        if isinstance(judged, _Spilt):
+        if isinstance(judged, Spilt):
             known = judged.dealt.top_grade, judged.dealt.whole_grades
         while True:
             found: list[list[list[_Piece]]] = [[[] for _ in runs] for _ in ways]
-            seen = _Judgments()
+            seen = KnownJudgments()
             for buckets in steps(self.ranges, "buckets"):
                 qrels = judged.part(buckets)
                 seen.add(qrels, digests=digests)
                 if known is not None:
-                    qrels = _of_collection(qrels, *known)
+                    qrels = of_collection(qrels, *known)
                 part = [run.part(buckets) for run in runs]
                 for way, of_runs in zip(ways, found, strict=True):
                     judged_runs = judge_all(
@@ -224,7 +170,7 @@ class _Parts:
             known = seen.top, seen.are_whole
         self.digest = seen.digest
         self.order, self.query_ids = _in_order(seen.ids)
-        self.whole = judged.whole if isinstance(judged, _Held) else self._known(seen, judged)
+        self.whole = judged.whole if isinstance(judged, Held) else self._known(seen, judged)
         return found
 
     def _twice(self, error: DuplicateError, runs: Sequence["_Run"], judging: Judging) -> Exception:
@@ -236,7 +182,7 @@ class _Parts:
                     return refused(repeated)
         return error
 
-    def _known(self, seen: "_Judgments", judged: _Spilt) -> Qrels:
+    def _known(self, seen: "KnownJudgments", judged: Spilt) -> Qrels:
         assert seen.first is not None  # noqa: S101 - there is a part
         return seen.first.replaced(
             query_ids=self.query_ids,
@@ -260,44 +206,6 @@ class _Parts:
                     for query, docs in zip(its.query_ids, its.doc_lists, strict=True)
                 }
         return Qrels(found)
-
-
-def _of_collection(qrels: Qrels, top: float, are_whole: bool) -> Qrels:
-    """Return judgments with the highest grade of the collection, in the form of its grades."""
-    if are_whole:
-        return qrels.replaced(top_of_all=int(top))
-    return qrels.replaced(top_of_all=top, grade=qrels.grade.astype(np.float64))
-
-
-class _Judgments:
-    """What is known of the judgments of several parts."""
-
-    def __init__(self) -> None:
-        self.first: Qrels | None = None  # of the first part, without its rows
-        self.lowest, self.highest, self.top, self.are_whole = np.inf, -np.inf, 0.0, True
-        self.left_out, self.repeated = LeftOut(), LeftOut()
-        self.chunks: tuple[int, int] | None = None
-        self.ids: list[Packed] = []
-        self.digest = 0
-
-    def add(self, qrels: Qrels, *, digests: bool) -> None:
-        """Take the judgments of another part."""
-        if self.first is None:
-            none: dict[str, Any] = {"columns": {}, "groups": None, "by_group": None}
-            self.first = qrels.replaced(documents=Ids.of([]), grade=np.zeros(0), **none)
-        self.ids.append(_packed(qrels.query_ids))
-        if len(qrels):
-            self.lowest = min(self.lowest, qrels.grade.min().item())
-            self.highest = max(self.highest, qrels.grade.max().item())
-            self.top = max(self.top, self.highest)
-        self.are_whole &= qrels.grade.dtype.kind != "f"
-        self.left_out += qrels.left_out
-        self.repeated += qrels.repeated
-        if qrels.chunks is not None:
-            before = self.chunks or (0, 0)
-            self.chunks = before[0] + qrels.chunks[0], before[1] + qrels.chunks[1]
-        if digests:
-            self.digest += digest_of(qrels)
 
 
 # ---- the runs -------------------------------------------------------------------------------
@@ -372,9 +280,9 @@ class _Piece:
                 found = bounds_of(way.measures, met.judged)
         unknown = [one if isinstance(one, bytes) else encode(one) for one in met.unknown]
         return cls(
-            None if met.averaged.place is None else _packed(met.query_ids),
+            None if met.averaged.place is None else packed_ids(met.query_ids),
             *(values, found, met.answered, met.has_relevant, met.counts, met.seen),
-            *(met.not_averaged, _packed(met.missing), Ids.of(unknown).packed(), met.are_whole),
+            *(met.not_averaged, packed_ids(met.missing), Ids.of(unknown).packed(), met.are_whole),
         )
 
 
