@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cranfield.arrays.ranked import Floats
+from cranfield.data.counts import Counts
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Counts, Met
+from cranfield.data.meeting import Met
 from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
 from cranfield.notes import Note

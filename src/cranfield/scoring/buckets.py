@@ -18,11 +18,12 @@ import numpy as np
 
 from cranfield.arrays.ids import IdList, Ids, Packed, decode, encode
 from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.data.counts import Counts
 from cranfield.data.dealt import Dealt, bucket_of
 from cranfield.data.fingerprint import hash_of_digest
 from cranfield.data.judge import check_met, judge_all
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Counts, Meeting, Met, Seen
+from cranfield.data.meeting import Meeting, Met, Seen
 from cranfield.data.order import refused
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run

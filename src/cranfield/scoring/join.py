@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cranfield.data.meeting import Counts
+from cranfield.data.counts import Counts
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.scoring.rule import Convention, Group

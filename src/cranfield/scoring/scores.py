@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats
-from cranfield.data.meeting import Counts
+from cranfield.data.counts import Counts
 from cranfield.errors import InputError, MeasureError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse

@@ -1,0 +1,64 @@
+"""Counts: how many queries a result is the mean of, and what was left out of it."""
+
+from dataclasses import dataclass
+
+from cranfield.data.averaged import WHY
+from cranfield.notes import Note
+from cranfield.render.numbers import queries_of
+
+_UNANSWERED = "Each would score 0: no mean to hold against that of a run which has them."
+_BESIDE = (
+    ("without_results", "without results: counted as retrieving nothing."),
+    (
+        "without_relevant",
+        "without a relevant document (no grade above 0): as a rule they count 0; "
+        "queries='relevant' (--queries relevant) leaves them out.",
+    ),
+    ("without_judgments", "of the run left out: not in the qrels."),
+    ("without_run", f"of the qrels left out: {WHY['both']}. {_UNANSWERED}"),
+    ("none_retrieved", f"of the qrels left out: {WHY['retrieved']}. {_UNANSWERED}"),
+    ("none_relevant", f"of the qrels left out: {WHY['relevant']}."),
+    ("unjudged_queries", "of the run not in the qrels: counted as 0."),
+)
+
+
+@dataclass(unsafe_hash=True)
+class Counts:
+    """How many queries a result is the mean of, and what was left out of it. Never changed.
+
+    (A frozen dataclass takes 1 us more to make: small evaluations would notice.)
+    """
+
+    queries: int  # averaged
+    without_results: int  # of these: the run retrieved nothing for them, they score 0
+    without_relevant: int  # of these: no judged document has a grade above 0
+    without_judgments: int  # in the run, but not in the qrels: not scored
+    without_run: int = 0  # in the qrels, but left out because the run has none (queries="both")
+    none_retrieved: int = 0  # likewise, because nothing was retrieved ("retrieved", "run")
+    none_relevant: int = 0  # likewise, because no grade is above 0 ("relevant")
+    unjudged_queries: int = 0  # of `queries`: not in the qrels, counted as 0 (queries="run")
+    rows_left_out: int = 0  # of the run and the qrels: they could not be read (errors="skip")
+    tied: int = 0  # documents of the run that share their score with another of the same query
+
+    def notes(self) -> list[Note]:
+        """Return a note for every count of queries that is not zero."""
+        said = [Note("queries", "info", f"{queries_of(self.queries)} averaged.", self.queries)]
+        for name, text in _BESIDE:
+            count = getattr(self, name)
+            if count:
+                if name == "without_judgments":
+                    text = f"{text[:-1]}{self._of_all}."
+                text = f"{queries_of(count)} {text}"
+                said.append(Note(name.replace("_", "-"), "info", text, count))
+        return said
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(**{name: one + getattr(other, name) for name, one in vars(self).items()})
+
+    @property
+    def _of_all(self) -> str:
+        """Of how many queries the mean is one, where rows were left out, and queries with them."""
+        if not self.rows_left_out:
+            return ""
+        every = queries_of(self.queries + self.without_judgments)
+        return f", where rows were left out; so the mean is over {self.queries:,} of {every}"
