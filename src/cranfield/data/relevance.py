@@ -11,6 +11,7 @@ import numpy as np
 from cranfield.arrays.byte_strings import Words
 from cranfield.arrays.grades import narrowed, widened
 from cranfield.arrays.ids import IdList, Ids, encode, some_of
+from cranfield.arrays.memory import give_back
 from cranfield.arrays.ranked import Ints, Numbers
 from cranfield.arrays.rows import spans
 from cranfield.data.judging import Judging
@@ -33,6 +34,7 @@ from cranfield.formats.groups import Groups, groups_of_rows
 from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Source, named
 from cranfield.formats.values import graded, grades_of
+from cranfield.lazy import MOST_KEPT
 from cranfield.notes import Note
 
 
@@ -228,6 +230,8 @@ def _from_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         at = spans(begins, counts)
         queries, docs = queries.take(order).compact(), docs.take(at).compact()
         columns = {role: column[at] for role, column in columns.items()}
+    if len(docs) > MOST_KEPT:
+        give_back()
     return Judgments(
         IdList(queries),
         np.append(0, np.cumsum(counts)),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never, Unpack, overload
 
+from cranfield.arrays.memory import give_back
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike
@@ -12,6 +13,7 @@ from cranfield.data.unread import Unread
 from cranfield.errors import MeasureError, OptionError
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
+from cranfield.lazy import MOST_KEPT
 from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, refuse_others, takes
@@ -181,6 +183,8 @@ def evaluate(
     more: dict[str, Any] = {"bounds": bounds, "slices": given}
     if isinstance(judgments, Qrels) and n_buckets == 1:
         each = [score_runs(judgments, several, *rule, **more) for rule in rules]
+        if len(judgments) > MOST_KEPT:
+            give_back()
     else:
         from cranfield.scoring.buckets import score_in_buckets  # which few need
 
