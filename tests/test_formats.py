@@ -38,6 +38,7 @@ from cranfield.formats.columns import What
 from cranfield.formats.compression import KeptOpen
 from cranfield.formats.files import FORMATS, SUFFIXES
 from cranfield.formats.source import Source
+from cranfield.progress import watching
 
 Found = dict[str, dict[str, float]]
 
@@ -909,7 +910,7 @@ def test_zeros_behind_a_gzip_file_are_read_in_pieces(
     found = Source(path)
     if by_pipe:
         found._is_pipe = True
-    with found.open(lambda n: None) as stream:
+    with watching(lambda n: None), found.open(heard=True) as stream:
         assert stream.read().count(b"\n") == 2
     assert 1 <= counts["readings"] <= 2 * (1 << 20) / 4096
 
