@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Union, get_args
 import numpy as np
 
 from cranfield.arrays.grades import are_whole, widened
-from cranfield.arrays.ids import Ids, Places, decode, encode, ids_of
+from cranfield.arrays.ids import IdList, Ids, Places, decode, encode, ids_of
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes
 from cranfield.data.preferences import Levels
@@ -183,7 +183,10 @@ class Qrels(Judgments):
 
     def of(self, query_ids: Iterable[str]) -> "Qrels":
         """Return the judgments of some queries, all of which are judged."""
-        codes = np.sort(self.codes_of(Ids.of_texts([*query_ids])))
+        if isinstance(self.query_ids, IdList):
+            codes = np.sort(self.codes_of(Ids.of_texts([*query_ids])))
+        else:  # texts that are in memory anyway: a dict of them finds a few at once
+            codes = np.array(sorted(map(self._code_of.__getitem__, query_ids)), np.int64)
         return Qrels(self._judgments.only(codes, self.top_grade))
 
     def replaced(self, **changes: Any) -> "Qrels":
@@ -263,6 +266,10 @@ class Qrels(Judgments):
     def codes_of(self, queries: Ids) -> Ints:
         """Return the position of each query in `query_ids`, -1 if it is not judged."""
         return self._places.of(queries)
+
+    @cached_property
+    def _code_of(self) -> dict[str, int]:
+        return {query: code for code, query in enumerate(self.query_ids)}
 
     @cached_property
     def _places(self) -> Places:

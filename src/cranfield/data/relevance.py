@@ -76,9 +76,10 @@ class Judgments:
             some.grade = some.grade.astype(widened(self.grade).dtype)  # of the collection
             some = replace(some, top_of_all=top, left_out=self.left_out, notes=self.notes)
             return replace(some, duplicates=self.duplicates)
-        lengths = np.diff(self.starts)[codes]
-        starts = np.cumsum([0, *lengths.tolist()])
-        rows = spans(self.starts[codes], lengths)
+        begins = self.starts[codes]
+        lengths = self.starts[codes + 1] - begins
+        starts = np.array([*accumulate(lengths.tolist(), initial=0)])
+        rows = spans(begins, lengths)
         docs = self.documents
         return replace(
             self,
