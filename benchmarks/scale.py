@@ -123,23 +123,28 @@ def evaluation(qrels: str, run: str, options: str) -> str:
     return hashlib.sha256(scores.values.tobytes() + words.encode()).hexdigest()[:12]
 
 
-def judgments(qrels: str, users: str) -> str:
-    """Read judgments, and evaluate one query; return the bytes a query of resident memory."""
+def judgments(qrels: str, run: str, users: str) -> str:
+    """Read judgments, and evaluate a run; return the bytes a query of resident memory."""
     from cranfield import evaluate, read_qrels
 
     def resident() -> int:
         pages = Path("/proc/self/statm").read_text().split()[1]
         return int(pages) * resource.getpagesize()
 
-    evaluate({"q": {"a": 1}}, {"q": ["a"]}, "nDCG@10 AP")  # and what this imports
-    with tempfile.NamedTemporaryFile("w", suffix=".qrels") as small:
-        small.write("q 0 a 1\n")
-        small.flush()
-        read_qrels(small.name)
+    with tempfile.TemporaryDirectory() as folder:  # and what this imports
+        small = Path(folder, "qrels"), Path(folder, "run")
+        small[0].write_text("q 0 a 1\n")
+        small[1].write_text("q Q0 a 1 1 t\n")
+        evaluate(*small, MEASURES)
     before = resident()
     held = read_qrels(qrels)
-    evaluate(held, {"u0000000": ["i000000"]}, "nDCG@10 AP", queries="both")
-    return f"{(resident() - before) / int(users):.0f} bytes a query"
+    read = resident()
+    scores = evaluate(held, run, MEASURES, buckets=1)
+    n = int(users)
+    return (
+        f"{(read - before) / n:.0f} bytes a query, {(resident() - before) / n:.0f} with the "
+        f"scores of {len(scores.query_ids):,}"
+    )
 
 
 def reading(*runs: str) -> str:
@@ -292,9 +297,9 @@ def _evaluation(
 
 
 def bytes_a_query(folder: Path, given: argparse.Namespace) -> list[Side]:
-    """Return the reading of judgments of 300,000 queries, 8 judgments each."""
+    """Return the reading of judgments of 300,000 queries, 8 judgments each, and an evaluation."""
     n = max(1000, 300_000 * given.rows // 7_000_000) if given.quick else 300_000
-    call = ("judgments", str(write_users(folder, n)[0]), str(n))
+    call = ("judgments", *map(str, write_users(folder, n)), str(n))
     before = [Side("before", call, given.before)] if given.before else []
     return [*before, Side("judgments", call)]
 
