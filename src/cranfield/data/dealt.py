@@ -1,6 +1,6 @@
 """Rows dealt to buckets by the hash of their query, in a file: some queries at a time are held."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -72,22 +72,31 @@ class Dealt:
         errors: Errors,
         n_buckets: int,
         spill: Spill,
+        usable: Callable[[Load, Errors], Block] | None = None,
     ) -> None:
         self.of, self.wanted, self.errors = rows, tuple(wanted), errors
+        self._usable = usable  # refuses rows, or leaves them out; None: all can be used
         self.spill, self.n_buckets = spill, n_buckets
         self.left_out = LeftOut()  # by errors="skip", as they were read
         self.apart = False
         self.top_grade, self.whole_grades = 0.0, True
-        self.sizes = np.zeros(n_buckets, np.int64)  # rows, and queries without any, of each bucket
+        self.sizes = np.zeros(n_buckets, np.int64)  # rows of each bucket
         self.empty: dict[int, list[bytes]] = {}
         self._pieces: list[_Piece] = []
         self._last: tuple[int, Block] | None = None  # a block of the source that was read again
-        loads = rows.blocks(self.wanted, errors)
+        loads = self._given()
         several = iter(lambda: list(islice(loads, _BLOCKS)), [])
         begin = 0
         for ready in in_threads(partial(_ready, n_buckets=n_buckets), several):
             self._add(ready, begin)
             begin += ready.n_rows
+
+    def _given(self) -> Iterator[Load]:
+        """Yield the rows as they come."""
+        loads = self.of.blocks(self.wanted, self.errors)
+        if self._usable is None:
+            return loads
+        return (partial(self._usable, load, self.errors) for load in loads)
 
     def _add(self, ready: _Ready, begin: int) -> None:
         places = [self.spill.write(part) if part else (0, 0) for part in ready.content]
@@ -102,7 +111,6 @@ class Dealt:
                 ready.empty, bucket_of(Ids.of(ready.empty), self.n_buckets).tolist(), strict=True
             ):
                 self.empty.setdefault(bucket, []).append(query)
-                self.sizes[bucket] += 1
 
     def part(self, buckets: range, *, in_whole_queries: bool = False) -> "Part":
         """Return the rows of some buckets; `in_whole_queries`: no block begins within a query."""
@@ -149,7 +157,7 @@ class Dealt:
         begin, block = self._last or (0, None)
         if block is None or not begin <= number < begin + len(block):
             begin = 0
-            for load in self.of.blocks(self.wanted, self.errors):
+            for load in self._given():
                 block = load()
                 if number < begin + len(block):
                     break

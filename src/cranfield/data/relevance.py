@@ -274,7 +274,7 @@ def _whole_queries(
     """
     kept = Judging(duplicates="best" if duplicates == "best" else "first")
     loads = rows.blocks(in_order(rows.numbers), errors)
-    checked: Iterator[Load] = (partial(_checked, load, errors) for load in loads)
+    checked: Iterator[Load] = (partial(_named, load, errors) for load in loads)
     if apart:
         from cranfield.data.regroup import regrouped
 
@@ -299,13 +299,23 @@ def _whole_queries(
     return parts, left_out, repeated, empty
 
 
-def _checked(load: Load, errors: Errors) -> Block:
+def usable(load: Load, errors: Errors) -> Block:
     """Return a block of which every row can be used."""
     block = _with_chances(load(), errors)
     if {"start", "end"} <= block.columns.keys():
         from cranfield.data.spans import checked_spans
 
         block = checked_spans(block, errors)
+    return block
+
+
+def _named(load: Load, errors: Errors) -> Block:
+    """Return a block of which every row can be used; a span is a document of its own."""
+    block = usable(load, errors)
+    if {"start", "end"} <= block.columns.keys():
+        from cranfield.data.spans import named_spans
+
+        block = named_spans(block)
     return block
 
 

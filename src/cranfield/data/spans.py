@@ -58,13 +58,18 @@ def docs_of_spans(names: Ids) -> Ids:
 
 
 def checked_spans(block: Block, errors: Errors) -> Block:
-    """Return a block of spans, each with its name; refuse, or leave out, those that are none."""
+    """Return a block of spans; refuse, or leave out, those that are none."""
     start, end = block.columns["start"], block.columns["end"]
     wrong = np.flatnonzero((start < 0) | (end <= start))
     if len(wrong):
         row = int(wrong[0])
         problem = f"expected 0 <= start < end, got start {start[row]} and end {end[row]}"
-        block = without(block, wrong, errors, "number", partial(block.error, row, problem))
+        return without(block, wrong, errors, "number", partial(block.error, row, problem))
+    return block
+
+
+def named_spans(block: Block) -> Block:
+    """Return a block of spans, each with its name for a document."""
     docs = span_names(block.doc, block.columns["start"], block.columns["end"])
     return replace(block, doc=docs)
 
@@ -113,7 +118,8 @@ class Spans:
             return block
         if self.pattern is not None:
             block = self._found(block, self.pattern, errors)
-        return checked_spans(replace(block, columns={**block.columns, "of": block.doc}), errors)
+        spans = checked_spans(replace(block, columns={**block.columns, "of": block.doc}), errors)
+        return named_spans(spans)
 
     def _found(self, block: Block, pattern: re.Pattern[str], errors: Errors) -> Block:
         """Return the block with documents, starts and ends of the ids, which have them all."""

@@ -256,16 +256,20 @@ class Alike:
             if not any(depth.at_relevant for depth in self._depths):
                 self.k = _shared_cutoffs(tuple(depth.ranks or 0 for depth in self._depths))
 
-    def values(self, judged: Judged) -> Floats:
-        """Return every query's value of each, as they come: shapes that broadcast to that."""
-        kernel, parameters = self._definition.kernel, self._parameters
-        columns: Floats
+    def check(self, judged: Judged) -> None:
+        """Raise MeasureError unless the measures have a meaning for such grades and orders."""
         if judged.ties not in ("document", "ascending"):
             _check_ties(self._first, judged)
         if judged.in_groups and not self._definition.traits.takes_groups:
             raise _not_of_groups(self._first)
         if not judged.are_whole:
             _check_fractions(self._first, self._depths, judged)
+
+    def values(self, judged: Judged) -> Floats:
+        """Return every query's value of each, as they come: shapes that broadcast to that."""
+        kernel, parameters = self._definition.kernel, self._parameters
+        columns: Floats
+        self.check(judged)
         if self.k is not None:
             columns = kernel(judged, self.k, **parameters)
         elif self._depths:
@@ -399,6 +403,8 @@ class Plan:
         if judged.is_large:  # measures of groups look at all of them
             at_once = [part for part in self._parts if part[1].takes_groups]
             others = [part for part in self._parts if not part[1].takes_groups]
+            for _, alike in others:
+                alike.check(judged)  # all of them, so that an error says what all grades are
             for rows, some in judged.pieces():
                 _fill(values[rows], some, others)
         _fill(values, judged, at_once)

@@ -176,6 +176,8 @@ class _Parts:
 
     def _twice(self, error: DuplicateError, runs: Sequence["_Run"], judging: Judging) -> Exception:
         """Return the error of the first row whose document another has, and how many there are."""
+        for buckets in self.ranges:  # what is wrong with the judgments comes first
+            self.judged.part(buckets)
         if judging.duplicates == "refuse":
             for run in (one for one in runs if one.dealt is not None):
                 repeated = sum((run.part(one).repeated() for one in self.ranges), LeftOut())
@@ -294,7 +296,8 @@ class _Meetings(Met):
         self, parts: _Parts, run: _Run, judging: Judging, pieces: Sequence[_Piece]
     ) -> None:
         self._parts, self._pieces, self._run = parts, pieces, run
-        self.qrels, self.run, self.judging, self.whole = parts.whole, run.run, judging, True
+        self.qrels, self.judging, self.whole = parts.whole, judging, True
+        self.run = run.run.against({} if parts.judged.has_spans else None, judging.overlap)
         if pieces[0].ids is None:
             self.query_ids, self._order = parts.query_ids, parts.order
         else:

@@ -10,6 +10,7 @@ from cranfield.arrays.ranked import Ints
 from cranfield.data.dealt import Dealt, bucket_of
 from cranfield.data.fingerprint import digest_of
 from cranfield.data.qrels import Qrels
+from cranfield.data.relevance import usable
 from cranfield.data.unread import Unread
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import LeftOut
@@ -53,7 +54,7 @@ class Spilt:
     def __init__(self, unread: Unread, n_buckets: int, spill: Spill) -> None:
         numbers = unread.rows.numbers
         self._unread, self.has_spans = unread, "start" in numbers
-        self.dealt = Dealt(unread.rows, in_order(numbers), unread.errors, n_buckets, spill)
+        self.dealt = Dealt(unread.rows, in_order(numbers), unread.errors, n_buckets, spill, usable)
 
     def sizes(self, n_buckets: int) -> Ints:
         """Return how many rows each bucket has."""

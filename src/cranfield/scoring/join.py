@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.arrays.ids import encode
 from cranfield.data.counts import Counts
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
@@ -26,7 +27,7 @@ def join(
     """
     ids = list(dict.fromkeys(query for part in parts for query in part.query_ids))
     if len(parts) > 1:
-        ids.sort(key=str.encode)
+        ids.sort(key=encode)
     row_of = {query: row for row, query in enumerate(ids)}
     found: dict[Measure, tuple[Measure, int | None, Any]] = {}
     for group, part in zip(groups, parts, strict=True):

@@ -1,0 +1,101 @@
+"""Buckets at their edges: those without a judgment, faults on both sides, pieces of fractions."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from cranfield import Scores, evaluate
+from cranfield.data import judged
+from cranfield.errors import CranfieldError, DuplicateError, InputError, MeasureError
+
+BUCKETS = [2, 16, 64]
+
+
+def failing(kind: type[CranfieldError], *data: Any, **options: Any) -> str:
+    """Return what the error of an evaluation says."""
+    with pytest.raises(kind) as found:
+        evaluate(*data, **options)
+    return str(found.value)
+
+
+@pytest.mark.parametrize("n", BUCKETS)
+def test_a_bucket_of_queries_without_documents(tmp_path: Path, n: int) -> None:
+    judgments = {f"q{i}": {"d1": 1} if i % 3 else {} for i in range(30)}
+    (tmp_path / "qrels.json").write_text(json.dumps(judgments))
+    (tmp_path / "a.run").write_text("".join(f"q{i} Q0 d{i % 2} 1 1 t\n" for i in range(20)))
+    both = str(tmp_path / "qrels.json"), str(tmp_path / "a.run")
+    whole = evaluate(*both, "AP P@1", buckets=1)
+    parts = evaluate(*both, "AP P@1", buckets=n)
+    assert isinstance(whole, Scores)
+    assert isinstance(parts, Scores)
+    assert (parts.to_dict(), parts.counts) == (whole.to_dict(), whole.counts)
+    assert parts.counts.queries == 30
+    (tmp_path / "qrels.json").write_text(json.dumps({"q1": {}, "q2": {}}))
+    assert failing(InputError, *both, buckets=n) == failing(InputError, *both, buckets=1)
+
+
+SAMPLED = {"stratum": [1, 1], "probability": [0.5, 0.0]}
+SPANS = {"start": [1, 5], "end": [3, 3]}
+
+
+@pytest.mark.parametrize("n", BUCKETS)
+@pytest.mark.parametrize(("columns", "measure"), [(SAMPLED, "xinfAP"), (SPANS, "P@3")])
+def test_queries_of_which_all_rows_have_a_fault(
+    columns: dict[str, list[float]], measure: str, n: int
+) -> None:
+    rows = [
+        {"query_id": f"q{i}", "doc_id": f"d{j}", "relevance": 1}
+        | {name: values[i in (3, 7)] for name, values in columns.items()}
+        for i in range(10)
+        for j in range(3)
+    ]
+    ranked = [
+        {"query_id": f"q{i}", "doc_id": f"d{j}", "score": 9 - j**2, "start": 1, "end": 4}
+        for i in range(10)
+        for j in range(5)
+    ]
+    both = pd.DataFrame(rows), pd.DataFrame(ranked)
+    whole = evaluate(*both, measure, errors="skip", buckets=1)
+    parts = evaluate(*both, measure, errors="skip", buckets=n)
+    assert isinstance(whole, Scores)
+    assert isinstance(parts, Scores)
+    assert (parts.to_dict(), parts.counts) == (whole.to_dict(), whole.counts)
+    assert parts.counts.rows_left_out == 2 * 3
+    assert [note for note in parts.notes if note.code != "buckets"] == [*whole.notes]
+    assert parts.recipe == whole.recipe
+    # The fault that comes first is named, whatever its bucket.
+    assert failing(InputError, *both, buckets=n) == failing(InputError, *both, buckets=1)
+
+
+@pytest.mark.parametrize("n", BUCKETS)
+def test_duplicates_on_both_sides(tmp_path: Path, n: int) -> None:
+    qrels, run = tmp_path / "qrels.txt", tmp_path / "a.run"
+    for path, row in ((qrels, "{q} 0 {d} 1\n"), (run, "{q} Q0 {d} 1 1 t\n")):
+        twice = 9 if path == qrels else 15  # which is in the first of 16 buckets
+        pairs = [(f"q{i}", f"d{j % (4 if i == twice else 5)}") for i in range(20) for j in range(5)]
+        path.write_text("".join(row.format(q=q, d=d) for q, d in pairs))
+    both = str(qrels), str(run)
+    text = failing(DuplicateError, *both, buckets=n)
+    assert text == failing(DuplicateError, *both, buckets=1)
+    assert f"qrels.txt:{9 * 5 + 5}:" in text
+
+
+def test_an_error_says_what_all_grades_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    qrels = {f"q{i}": {"d1": 1 + i % 2 / 2, "d2": i} for i in range(8)}
+    run = {f"q{i}": {"d1": 1.0} for i in range(8)}
+    text = failing(MeasureError, qrels, run, measures="AP")
+    assert "from 0 to 7" in text
+    monkeypatch.setattr(judged, "MOST_ROWS", 2)
+    assert failing(MeasureError, qrels, run, measures="AP") == text
+
+
+def test_ids_that_are_no_text_under_a_convention(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_bytes(b"\xff 0 d 1\n\xfe 0 d 1\n")
+    (tmp_path / "a.run").write_bytes(b"\xff Q0 d 1 1 t\n\xfe Q0 d 1 1 t\n")
+    both = str(tmp_path / "qrels.txt"), str(tmp_path / "a.run")
+    found = evaluate(*both, "AP RR", convention="beir")
+    assert isinstance(found, Scores)
+    assert [*found.query_ids] == ["\udcfe", "\udcff"]
