@@ -264,7 +264,7 @@ def _method(results: Sequence[Result], settings: Settings) -> list[str]:
     if settings.test in ("randomization", "wilcoxon"):
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}
-        most = "up to " if "sequential" in methods else ""
+        most = "up to " if methods & {"sequential", "bound"} else ""
         drawn = f"{most}{settings.flips:,} flips, seed {settings.seed}"
         drawn += "; exact up to 20 queries" if any(exact) else ""
         said[0] += ", exact: all flips" if all(exact) else f", {drawn}"
