@@ -72,8 +72,8 @@ class Dealing(Options):
     )
     temp: str | None = option(
         None,
-        "The folder for this file, which takes about half the size of the input as text; None: "
-        "that of the system (TMPDIR).",
+        "The folder for this file, which takes a quarter to a half of the size of the input as "
+        "text; None: that of the system (TMPDIR).",
         _folder,
     )
 
