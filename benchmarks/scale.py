@@ -1,4 +1,4 @@
-"""Time and memory where there is much: rows, queries, runs, systems.
+"""Time and memory where there is much: rows, queries, runs.
 
     pip install '.[bench]'
     python benchmarks/scale.py [--rows 7_000_000] [--turns 5] [--only buckets] [--before SRC]
@@ -166,37 +166,6 @@ def many(qrels: str, *runs: str) -> str:
     return hashlib.sha256(repr(systems.means()).encode()).hexdigest()[:12]
 
 
-def comparison(n_queries: str) -> str:
-    """Compare two systems without a clear difference, 3 measures, 20 slices."""
-    from cranfield import compare, evaluate
-
-    chance = np.random.default_rng(SEED)
-    names = [f"q{i:07d}" for i in range(int(n_queries))]
-    judged = {name: {"a": 1, "b": 1} for name in names}
-    lists = [["a", "b"], ["x", "a", "b"], ["b", "x", "a"], ["x", "y", "b"]]
-    picked = chance.integers(0, len(lists), (2, len(names))).tolist()
-    runs = [{name: lists[i] for name, i in zip(names, one, strict=True)} for one in picked]
-    slices = {name: f"s{i % 20}" for i, name in enumerate(names)}
-    scores = evaluate(judged, {"a": runs[0], "b": runs[1]}, "AP RR nDCG", slices=slices)
-    began = time.process_time()
-    found = compare(scores)
-    took = time.process_time() - began
-    return f"compare alone {took:.2f} CPU s; {len(found.to_dict())} parts"
-
-
-def product(n_queries: str) -> str:
-    """Multiply as many random signs with the differences as 10,000 flips take."""
-    n, flips = int(n_queries), 10_000
-    chance = np.random.default_rng(SEED)
-    differences = chance.normal(size=(n, 3))
-    began = time.process_time()
-    for begin in range(0, flips, 100):
-        signs = np.unpackbits(chance.integers(0, 256, (100, -(-n // 8)), np.uint8), axis=1)[:, :n]
-        (signs.astype(np.float64) * 2 - 1) @ differences
-        del begin, signs
-    return f"products alone {time.process_time() - began:.2f} CPU s"
-
-
 def peak_memory() -> float:
     """Return the most memory that this process took up, in MB.
 
@@ -210,7 +179,7 @@ def peak_memory() -> float:
 
 
 SIDES: dict[str, Callable[..., str]] = {
-    one.__name__: one for one in (evaluation, judgments, reading, many, comparison, product)
+    one.__name__: one for one in (evaluation, judgments, reading, many)
 }
 
 
@@ -336,19 +305,11 @@ def many_runs(folder: Path, given: argparse.Namespace) -> list[Side]:
     return [*sides, *before, Side("one of them", ("many", str(qrels), paths[0]))]
 
 
-def compared(folder: Path, given: argparse.Namespace) -> list[Side]:
-    """Return a comparison of two systems on 200,000 queries, beside a product of signs."""
-    n = "20000" if given.quick else "200000"
-    before = [Side("before", ("comparison", n), given.before)] if given.before else []
-    return [Side("product", ("product", n)), Side("comparison", ("comparison", n)), *before]
-
-
 BENCHMARKS: dict[str, Callable[[Path, argparse.Namespace], list[Side]]] = {
     "buckets": buckets,
     "bytes": bytes_a_query,
     "shuffled": shuffled,
     "runs": many_runs,
-    "compare": compared,
 }
 
 

@@ -150,3 +150,16 @@ def one_of(option: str, value: object, allowed: Iterable[str]) -> None:
     if value not in allowed:
         choices = ", ".join(map(repr, allowed))
         raise OptionError(f"{option}={value!r} is not known; choose one of {choices}")
+
+
+def nearest(word: str, known: Iterable[str], n: int = 3, least: float = 0.6) -> list[str]:
+    """Return what is spelt most like a word, the nearest first: at most n.
+
+    `least`: how like it has to be, 0 to 1, by difflib.
+
+    >>> nearest("relevence", ["relevance", "score"])
+    ['relevance']
+    """
+    import difflib
+
+    return difflib.get_close_matches(word, list(known), n, least)

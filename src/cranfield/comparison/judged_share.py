@@ -1,12 +1,17 @@
 """How much of what systems rank is judged, and what the rest may change in a comparison."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Ints, mean
 from cranfield.comparison.alignment import Aligned
+from cranfield.comparison.result import Result
+from cranfield.comparison.settings import Settings
+from cranfield.measures import parse
 from cranfield.measures.parameters import Depth
+from cranfield.render.numbers import interval, some
 from cranfield.scoring.joint_bounds import PairBounds, pair_bounds
 from cranfield.scoring.scores import Systems
 
@@ -54,3 +59,37 @@ def unjudged_bounds(
     )
     by_measure = dict(zip(wanted, bounds, strict=True))
     return [by_measure.get(i) for i in range(len(aligned.measures))]
+
+
+def on_judged(results: Sequence[Result], settings: Settings) -> list[str]:
+    """Return sentences on systems with little judged, each after the slices it applies to."""
+    slices: dict[str, list[str]] = {}
+    for result in results:
+        for one in _on_little_judged(result, settings):
+            slices.setdefault(one, []).append(str(result.slice))
+    of_slices = results[0].label is not None
+    return [f"{some(names)}: {one}" if of_slices else one for one, names in slices.items()]
+
+
+def _on_little_judged(result: Result, settings: Settings) -> list[str]:
+    """Return sentences on systems with little judged."""
+    little = {one.name for one in result.systems if one.little_judged}
+    said = ["! more than 0.05 below the share of another system."] if little else []
+    bounded = [
+        f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}"
+        for one in result.pairs
+        if {one.system, one.other} & little and one.unjudged_low is not None
+    ]
+    if bounded and result.letters is None:
+        more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
+        lead = "Whatever the unjudged documents are, diff lies in"
+        moves = "" if settings.bounds else ideal_moves(result)  # the column's line says it
+        said.append(f"{lead}: {', '.join(bounded[:3])}{more}.{moves}")
+    return said
+
+
+def ideal_moves(result: Result) -> str:
+    """Return a sentence on a measure of which any mean may fall if more is found relevant."""
+    known = any(one.unjudged_low is not None for one in result.pairs)
+    moves = known and parse(result.measure).linear == "ratio"
+    return " New grades change the ideal ranking, and with it both means." if moves else ""

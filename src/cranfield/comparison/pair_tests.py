@@ -14,7 +14,7 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.flips import MANY, Flips, Paired
-from cranfield.comparison.randomization import inverted
+from cranfield.comparison.randomization import inverted, sign_flip
 from cranfield.comparison.result import Method
 from cranfield.comparison.sequential import CLEAR, Drawn, bound_of, sequential
 from cranfield.comparison.settings import Settings
@@ -138,12 +138,26 @@ def _by_ranks(slices: Sequence[Sequence[Sample]], settings: Settings) -> list[li
 
 def _of_ranks(sample: Sample, settings: Settings) -> Tested:
     paired = Paired.of(signed_ranks(sample.paired, settings.tie))
-    bound = bound_of(paired)
-    every = sample._replace(rows=np.ones(paired.n_queries, np.bool_), paired=paired)
-    [[drawn]] = _drawn([[every]], [[bound >= CLEAR]], settings)
     low, high = t_interval(sample.moments, settings.alpha)
-    p, error, method = _known(drawn, bound)
+    p, error, method = _of_many(paired, sample.flips)
     return Tested(p, low, high, ["t"] * len(p), error, method)
+
+
+def p_values(paired: Paired, flips: Flips, many: int = MANY) -> Floats:
+    """Return the two-sided p-values of mean differences by sign flips: (n_pairs,).
+
+    Of more than `many` queries, by no more flips than p needs.
+    """
+    return _of_many(paired, flips)[0] if paired.n_queries > many else sign_flip(paired, flips)
+
+
+def _of_many(paired: Paired, flips: Flips) -> "_Known":
+    bound = bound_of(paired)
+    every = np.ones(paired.n_queries, np.bool_)
+    [[drawn]] = sequential(
+        [every], [[paired]], [[bound >= CLEAR]], drawn=flips.drawn, seed=flips.seed
+    )
+    return _known(drawn, bound)
 
 
 def _drawn(
@@ -168,7 +182,10 @@ def _student(sample: Sample, settings: Settings) -> tuple[Floats, Floats, Bools]
     return low, high, near
 
 
-def _known(drawn: Drawn, bound: Floats) -> tuple[Floats, Floats, list[Method | None]]:
+_Known = tuple[Floats, Floats, list[Method | None]]
+
+
+def _known(drawn: Drawn, bound: Floats) -> _Known:
     """Return p-values with their errors, and by what they are known; bounds where none is drawn."""
     clear = bound < CLEAR
     p = np.where(clear, bound, drawn.p)
@@ -179,7 +196,7 @@ def _known(drawn: Drawn, bound: Floats) -> tuple[Floats, Floats, list[Method | N
 
 def _with_ends(
     sample: Sample,
-    known: tuple[Floats, Floats, list[Method | None]],
+    known: _Known,
     student: tuple[Floats, Floats, Bools],
     settings: Settings,
 ) -> Tested:

@@ -52,8 +52,9 @@ def remarks_on(
         return
 
     if pairs:
-        all_clear = all(one.method == "bound" for one in pairs)  # without any flip
-        yield from () if all_clear else _of_so_few(flips, settings, comparisons)
+        n_clear = sum(one.method == "bound" for one in pairs)  # without any flip
+        if n_clear < len(pairs):
+            yield from _of_so_few(flips, settings, comparisons, some_clear=n_clear > 0)
         yield from _doubts(pairs, settings)
         yield from _of_so_many(pairs, settings)
     if settings.test in _OTHER_QUESTIONS:
@@ -92,14 +93,17 @@ def on_its_mean(measure: Measure | None) -> Iterator[Note]:
         yield Note("mean-of-sum", "info", text)
 
 
-def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> Iterator[Note]:
-    """Yield what so few queries, or flips, cannot show."""
+def _of_so_few(
+    flips: Flips, settings: Settings, comparisons: int, *, some_clear: bool
+) -> Iterator[Note]:
+    """Yield what so few queries, or flips, cannot show; some pairs may be clear without flips."""
     n, alpha, drawn = flips.n_queries, settings.alpha, settings.test in DRAWN
     exact = flips.exact and settings.test != "bootstrap"
     least = 1 / flips.looked_at if exact else 1 / (flips.drawn + 1)
     corrected = settings.correction in ("holm", "bonferroni")
     floor = min(1.0, least * comparisons) if corrected else least
-    hopeless = "nothing can be significant"
+    hopeless = f"nothing {'else ' * some_clear}can be significant"
+    other = "other " * some_clear
     if drawn and exact and least > alpha:
         ends = ", and no interval has ends" if settings.test == "randomization" else ""
         text = f"{n} queries: no p can be below {least:.4g}; {hopeless}{ends}."
@@ -118,13 +122,13 @@ def _of_so_few(flips: Flips, settings: Settings, comparisons: int) -> Iterator[N
         maxt = settings.test == "randomization" and comparisons > 1
         text = (
             f"{over} for {math.ceil(20 * comparisons / alpha):,} {what}; {flips.drawn:,} were "
-            f"drawn, so that no corrected p can be below {floor:.2g}{none}. Draw more"
+            f"drawn, so that no {other}corrected p can be below {floor:.2g}{none}. Draw more"
             f"{', or correct by maxt' if maxt else ''}."
         )
         yield Note("few-flips", "warning" if none else "info", text)
     elif not corrected and least > alpha:
         text = (
-            f"{flips.drawn:,} {what} were drawn, so that no p can be below {least:.2g}, and "
+            f"{flips.drawn:,} {what} were drawn, so that no {other}p can be below {least:.2g}, and "
             f"{hopeless}. Draw more."
         )
         yield Note("few-flips", "warning", text)

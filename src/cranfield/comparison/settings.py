@@ -76,7 +76,8 @@ _ALPHA = (
 )
 _FLIPS = (
     FLIPS,
-    "How many flips of signs to draw, or resamples; up to 20 queries, all are tried.",
+    "How many flips of signs to draw, or resamples; up to 20 queries, all are tried; of more than "
+    "7,000, no more are drawn than p needs.",
     count_from(1),
 )
 _SEED = SEED, "The same seed draws the same by chance.", count_from(0)

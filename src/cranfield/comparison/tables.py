@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW
+from cranfield.comparison.judged_share import ideal_moves, on_judged
 from cranfield.comparison.result import Change, Outcome, Pair, Result, System
 from cranfield.comparison.sequential import CLEAR
 from cranfield.comparison.settings import Settings
+from cranfield.explanation.pointer import how_to_explain
 from cranfield.measures import Measure, parse
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note, around, merged
@@ -22,7 +24,6 @@ from cranfield.render.numbers import (
     some,
 )
 from cranfield.render.table import Column, Table, legend, wanted
-from cranfield.scoring.scores import how_to_explain
 
 _MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
@@ -70,7 +71,7 @@ def table_of(results: Sequence[Result], settings: Settings, notes: Sequence[Note
     columns = wanted(_columns(results, settings))
     n_labels = [one.heading for one in columns].index("mean")
     found = merged(((one.of, note) for one in results for note in one.notes), listed=some)
-    said = [*_on_marks(results, settings), *legend(columns), *_on_judged(results, settings)]
+    said = [*_on_marks(results, settings), *legend(columns), *on_judged(results, settings)]
     ends = [(one.result.ordered[0].mean, one.result.ordered[-1].mean) for one in lines]
     best = (i for i, (first, last) in enumerate(ends) if lines[i].system.mean == first != last)
     tops = (i for i, one in enumerate(lines) if one.place == 1 and len(first.systems) > 1)
@@ -212,7 +213,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     yield column(
         "unjudged",
         lambda pair: interval(pair.unjudged_low, pair.unjudged_high),
-        f"unjudged: where diff may lie, whatever the unjudged documents are.{_ideal_moves(first)}",
+        f"unjudged: where diff may lie, whatever the unjudged documents are.{ideal_moves(first)}",
         settings.bounds,
     )
 
@@ -264,7 +265,7 @@ def _method(results: Sequence[Result], settings: Settings) -> list[str]:
     if settings.test in ("randomization", "wilcoxon"):
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}
-        most = "up to " if "sequential" in methods else ""
+        most = "up to " if methods & {"sequential", "bound"} else ""
         drawn = f"{most}{settings.flips:,} flips, seed {settings.seed}"
         drawn += "; exact up to 20 queries" if any(exact) else ""
         said[0] += ", exact: all flips" if all(exact) else f", {drawn}"
@@ -354,40 +355,6 @@ def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
         f"With {first.pairs[0].n:,} queries, a true {what} is missed more than 1 time in 5"
         f"{'' if by_level else ', before correction'}: {shown}."
     )
-
-
-def _on_judged(results: Sequence[Result], settings: Settings) -> list[str]:
-    """Return sentences on systems with little judged, each after the slices it applies to."""
-    slices: dict[str, list[str]] = {}
-    for result in results:
-        for one in _on_little_judged(result, settings):
-            slices.setdefault(one, []).append(str(result.slice))
-    of_slices = results[0].label is not None
-    return [f"{some(names)}: {one}" if of_slices else one for one, names in slices.items()]
-
-
-def _on_little_judged(result: Result, settings: Settings) -> list[str]:
-    """Return sentences on systems with little judged."""
-    little = {one.name for one in result.systems if one.little_judged}
-    said = ["! more than 0.05 below the share of another system."] if little else []
-    bounded = [
-        f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}"
-        for one in result.pairs
-        if {one.system, one.other} & little and one.unjudged_low is not None
-    ]
-    if bounded and result.letters is None:
-        more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
-        lead = "Whatever the unjudged documents are, diff lies in"
-        moves = "" if settings.bounds else _ideal_moves(result)  # the column's line says it
-        said.append(f"{lead}: {', '.join(bounded[:3])}{more}.{moves}")
-    return said
-
-
-def _ideal_moves(result: Result) -> str:
-    """Return a sentence on a measure of which any mean may fall if more is found relevant."""
-    known = any(one.unjudged_low is not None for one in result.pairs)
-    moves = known and parse(result.measure).linear == "ratio"
-    return " New grades change the ideal ranking, and with it both means." if moves else ""
 
 
 # ---- other tables -------------------------------------------------------------------------------

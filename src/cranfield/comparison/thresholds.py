@@ -26,12 +26,12 @@ from cranfield.comparison.scale import ends_of, is_geometric, logs
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.errors import MeasureError, OptionError
+from cranfield.explanation.pointer import how_to_explain
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, around
 from cranfield.render.numbers import number, or_none, probability, queries_of
 from cranfield.render.table import Column, Table, legend, wanted
-from cranfield.scoring.scores import how_to_explain
 
 WORST = 5  # queries to show of a system that did not pass
 

@@ -13,12 +13,12 @@ from cranfield.comparison.noninferiority import GateMethod, Outcome, least_p
 from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.thresholds import Threshold, lowest_table, table_of
+from cranfield.explanation.pointer import how_to_explain
 from cranfield.notes import Note, around
 from cranfield.render.junit import Case, Ended, to_junit
 from cranfield.render.numbers import number, percent, probability, queries_of, signed
 from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Column, Table, legend, wanted
-from cranfield.scoring.scores import how_to_explain
 
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from cranfield.errors import CranfieldError, OptionError
+from cranfield.errors import CranfieldError, OptionError, nearest
 from cranfield.measures import Measure
 from cranfield.measures.gain import CUTOFFS
-from cranfield.measures.registry import FAMILIES, nearest, variant
+from cranfield.measures.registry import FAMILIES, variant
 
 RelInfo = Literal["qrels", "qrels_jg", "qrels_prefs", "prefs"]
 RELATIONS = get_args(RelInfo)

@@ -24,11 +24,10 @@ from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import InputError
+from cranfield.errors import InputError, nearest
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.small.read import Form, spaced, text_table
 from cranfield.measures import Measure, Plan
-from cranfield.measures.registry import nearest
 from cranfield.version import __version__
 
 __all__ = [

@@ -12,6 +12,7 @@ from cranfield.arrays.ranked import floored_log
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
+from cranfield.explanation.pointer import how_to_explain
 from cranfield.explanation.query import check_limit
 from cranfield.explanation.sentences import change
 from cranfield.measures import Measure
@@ -20,7 +21,7 @@ from cranfield.render.numbers import queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.evaluate import score_runs
-from cranfield.scoring.scores import TIE, Direction, how_to_explain, shown
+from cranfield.scoring.scores import TIE, Direction, shown
 
 _ROWS = 10
 

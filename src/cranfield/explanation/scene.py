@@ -14,10 +14,9 @@ from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Ranking, Run
 from cranfield.data.unretrieved import rows_below, with_more
-from cranfield.errors import InputError
+from cranfield.errors import InputError, nearest
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
-from cranfield.measures.registry import nearest
 from cranfield.render.numbers import queries_of
 
 

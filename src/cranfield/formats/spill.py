@@ -66,9 +66,9 @@ class Spill:
         return InputError(
             f"{why}, after {bytes_of(self.size)} of temporary files{free}; they are removed",
             source=self.folder,
-            hint="Rows are dealt to buckets in temporary files, which take about half the size of "
-            "the input as text. Name a folder with more space, temp='/path' (--temp DIR), or "
-            "evaluate in memory: buckets=1 (--buckets 1).",
+            hint="Rows are dealt to buckets in temporary files, which take a quarter to a half of "
+            "the size of the input as text. Name a folder with more space, temp='/path' (--temp "
+            "DIR), or evaluate in memory: buckets=1 (--buckets 1).",
         )
 
     def read(self, place: Place) -> bytes:

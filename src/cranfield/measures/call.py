@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from cranfield.data.lists import relevant_beside
-from cranfield.errors import InputError
+from cranfield.errors import InputError, nearest
 from cranfield.formats.objects import by_position, documents_of, graded_one, is_list
-from cranfield.measures.registry import WIDTH, Definition, definitions, nearest
+from cranfield.measures.registry import WIDTH, Definition, definitions
 from cranfield.options import is_whole
 
 # What a list is called in a call; what others call it; and what others call the cutoff.

@@ -1,6 +1,7 @@
 """A function as a declaration: its parameters, its documentation, its formula and its source."""
 
 import inspect
+import math
 import re
 import sys
 import typing
@@ -10,6 +11,7 @@ from typing import Any
 
 from cranfield.lazy import cached_property
 from cranfield.measures.parameters import Parameter
+from cranfield.options import finite
 
 # python -OO and PYTHONOPTIMIZE=2 remove docstrings, and with them every formula and source.
 UNDOCUMENTED = sys.flags.optimize > 1
@@ -73,3 +75,12 @@ class Declaration:
     def source(self) -> str:
         """The paper (authors, venue, year), or the tool that defines it."""
         return self._docstring[1].get("source", "")
+
+
+def is_range(value: object) -> bool:
+    """Tell whether this is a lowest and a highest value, as in (0, 1) or (0, None)."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return False
+    low = -math.inf if value[0] == -math.inf else finite(value[0])
+    high = math.inf if value[1] is None else finite(value[1])
+    return low is not None and high is not None and low < high

@@ -11,18 +11,17 @@ import math
 import os
 import pickle
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cranfield.arrays.ranked import Floats, geometric_mean, mean, total
 from cranfield.data.judged import Judged
-from cranfield.errors import MeasureError
+from cranfield.errors import MeasureError, nearest
 from cranfield.lazy import cached_property
-from cranfield.measures.declaration import UNDOCUMENTED, Declaration
+from cranfield.measures.declaration import UNDOCUMENTED, Declaration, is_range
 from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, written
 from cranfield.measures.traits import UNSTATED, Traits
-from cranfield.options import finite
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 Aggregation = Literal["mean", "sum", "geometric", "none"]
@@ -310,7 +309,7 @@ def _check_values(definition: Definition) -> None:
             f"one of {', '.join(map(repr, (*AGGREGATIONS, 'none')))}",
         ),
         "range": (
-            _is_range(definition.range),
+            is_range(definition.range),
             "the lowest and the highest value, as in (0, 1) or (0, None)",
         ),
         "higher_is_better": (
@@ -330,14 +329,6 @@ def _check_values(definition: Definition) -> None:
             raise MeasureError(
                 f"@measure({definition.name!r}): {what}={value!r:.40}: expected {expected}"
             )
-
-
-def _is_range(value: object) -> bool:
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        return False
-    low = -math.inf if value[0] == -math.inf else finite(value[0])
-    high = math.inf if value[1] is None else finite(value[1])
-    return low is not None and high is not None and low < high
 
 
 def _check_own(definition: Definition) -> None:
@@ -454,10 +445,3 @@ def unknown_measure(name: str, written: str) -> MeasureError:
     meant = (one if DEFINITIONS[one].cutoff == "none" else one + cut for one in near)
     guess = f" Did you mean {' or '.join(meant)}?" if near else ""
     return MeasureError(f"unknown measure {written!r}.{guess} `cranfield measures` lists them all.")
-
-
-def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """Return what is spelt most like a word, the nearest first."""
-    import difflib
-
-    return difflib.get_close_matches(word, list(known), 3, 0.6)

@@ -217,11 +217,13 @@ def power_of(one: Ordering, settings: SignFlips) -> DiscriminativePower:
         return DiscriminativePower(n_pairs, 0, 0, None)
     alpha = settings.alpha
     needed = int(np.ceil(n_pairs / alpha)) - 1  # of which the least p-value is alpha / n_pairs
-    enough = Flips(len(one.query_ids)).exact or needed <= settings.flips
+    left_of_all = int(np.count_nonzero(holm(p) <= alpha))  # of many queries, p needs no flips
+    exact = Flips(len(one.query_ids)).exact
+    enough = exact or needed <= settings.flips or left_of_all > 0
     return DiscriminativePower(
         n_pairs,
         int(np.count_nonzero(p <= alpha)),
-        int(np.count_nonzero(holm(p) <= alpha)),
+        left_of_all,
         None if enough else needed,
     )
 

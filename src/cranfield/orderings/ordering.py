@@ -9,8 +9,8 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean
 from cranfield.comparison.alignment import Aligned, align
-from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.randomization import sign_flip
+from cranfield.comparison.flips import MANY, Flips, Paired
+from cranfield.comparison.pair_tests import p_values
 from cranfield.comparison.scale import is_geometric, logs
 from cranfield.comparison.settings import Alignment, SignFlips
 from cranfield.data.judging import Judging
@@ -55,7 +55,7 @@ class Ordering:
         if len(self.query_ids) < 2:
             return None
         drawn = Flips(len(self.query_ids), settings.flips, settings.seed)
-        return sign_flip(Paired(self.values, left, right), drawn)
+        return p_values(Paired(self.values, left, right), drawn)
 
 
 def orderings_of(
@@ -121,9 +121,11 @@ def _ordering(
 
 def shown_flips(orderings: Sequence[Ordering], flips: int) -> str:
     """Say how many flips the tests of some orderings have."""
-    exact = {Flips(len(one.query_ids)).exact for one in orderings}
+    sizes = [len(one.query_ids) for one in orderings]
+    exact = {Flips(n).exact for n in sizes}
     if exact == {True}:
         return "all flips"
-    return f"{flips:,} flips" + (
+    most = "up to " if max(sizes) > MANY else ""
+    return f"{most}{flips:,} flips" + (
         " (all where there are 20 queries or fewer)" if True in exact else ""
     )

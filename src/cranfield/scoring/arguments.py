@@ -72,8 +72,8 @@ class Dealing(Options):
     )
     temp: str | None = option(
         None,
-        "The folder for this file, which takes about half the size of the input as text; None: "
-        "that of the system (TMPDIR).",
+        "The folder for this file, which takes a quarter to a half of the size of the input as "
+        "text; None: that of the system (TMPDIR).",
         _folder,
     )
 
@@ -91,7 +91,7 @@ class Dealing(Options):
         return int(min(1 << max(1, math.ceil(math.log2(needed))), 1 << 12))
 
 
-_MANY = 4_000_000  # judgments, of which those in memory would take up about 1 GB
+_MANY = 4_000_000  # judgments, of which those in memory would take up some hundred MB
 _JUDGMENTS, _RUN_ROWS = 1 << 17, 1 << 21  # about so many rows are in a bucket
 _BYTES, _PACKED = 24, 5  # of a row: as text; compressed, or in columns
 

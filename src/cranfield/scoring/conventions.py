@@ -1,9 +1,8 @@
 """Conventions: other tools' rules, as data."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
-from cranfield.errors import OptionError
+from cranfield.errors import OptionError, nearest
 from cranfield.scoring.rule import Convention, rule
 
 # ---- what several have in common ------------------------------------------------------------
@@ -29,9 +28,7 @@ _LLAMAINDEX = (
     rule(judging={**_EACH_ANSWERED, "duplicates": "first"}, P={"over": "returned"}),
 )
 
-_CUT_FIRST = (
-    "Of a list longer than k, ids are counted once in precision after it was cut; here before it."
-)
+_CUT_FIRST = "Of a list longer than k, precision counts ids once after the cut; here before it."
 _LLAMAINDEX_REMARKS = (
     "A query without expected or without retrieved ids is a ValueError.",
     _CUT_FIRST,
@@ -445,7 +442,7 @@ def convention_of(name: str) -> Convention:
     if found is None:
         known, meant = [*_BY_NAME, *(one.partition("-")[0] for one in _BY_NAME)], list[str]()
         begins = _spelled(str(name))[:20]
-        for begin in filter(None, (begins, *get_close_matches(begins, known, 1, 0.5))):
+        for begin in filter(None, (begins, *nearest(begins, known, 1, 0.5))):
             meant += [_BY_NAME[one] for one in _BY_NAME if one.startswith(begin)]
         guess = f" Did you mean {meant[0]!r}?" if meant else ""
         raise OptionError(f"convention={name!r:.80}: there are {', '.join(CONVENTIONS)}.{guess}")
