@@ -35,7 +35,6 @@ from cranfield.formats.block import SIZES
 from cranfield.progress import Watch, parts, stage, steps, watching
 
 PATIENCE = 120  # seconds, after which a process is taken to wait for ever
-CLI = [sys.executable, "-m", "cranfield"]
 
 
 class _Bar:
@@ -387,13 +386,15 @@ def _on_a_terminal(
 ) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[bytes], bytes]]]:
     """A command whose standard error is a terminal; and what waits until something is said there.
 
-    Of b"", that is the end.
+    Of b"", that is the end. Its bar does not wait for a second, which not every machine takes.
     """
     import pty
 
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    process = subprocess.Popen([*CLI, *arguments], stderr=theirs, env=env, **how)
+    at_once = "from cranfield import cli, progress; progress.AFTER = 0.0; cli.main()"
+    command = [sys.executable, "-c", at_once, *arguments]
+    process = subprocess.Popen(command, stderr=theirs, env=env, **how)
     os.close(theirs)
     timer = threading.Timer(PATIENCE, process.kill)
     timer.start()

@@ -30,6 +30,9 @@ from cranfield.comparison.significance import (
 )
 from cranfield.progress import steps
 
+# p-values, their standard errors, and by what they are known: (n_pairs,) each.
+_Known = tuple[Floats, Floats, list[Method | None]]
+
 
 class Sample(NamedTuple):
     """Pairs of systems, on some of the queries, under one measure."""
@@ -151,7 +154,7 @@ def p_values(paired: Paired, flips: Flips, many: int = MANY) -> Floats:
     return _of_many(paired, flips)[0] if paired.n_queries > many else sign_flip(paired, flips)
 
 
-def _of_many(paired: Paired, flips: Flips) -> "_Known":
+def _of_many(paired: Paired, flips: Flips) -> _Known:
     bound = bound_of(paired)
     every = np.ones(paired.n_queries, np.bool_)
     [[drawn]] = sequential(
@@ -180,9 +183,6 @@ def _student(sample: Sample, settings: Settings) -> tuple[Floats, Floats, Bools]
     low, high = t_interval(sample.moments, settings.alpha)
     near = limits_agree(sample.paired.differences, low, high, settings.alpha / 2)
     return low, high, near
-
-
-_Known = tuple[Floats, Floats, list[Method | None]]
 
 
 def _known(drawn: Drawn, bound: Floats) -> _Known:

@@ -77,7 +77,7 @@ _ALPHA = (
 _FLIPS = (
     FLIPS,
     "How many flips of signs to draw, or resamples; up to 20 queries, all are tried; of more than "
-    "7,000, no more are drawn than p needs.",
+    "7,000, no more flips are drawn than p needs.",
     count_from(1),
 )
 _SEED = SEED, "The same seed draws the same by chance.", count_from(0)
