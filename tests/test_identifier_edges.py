@@ -8,7 +8,9 @@ import pytest
 
 from cranfield import lazy, read_qrels
 from cranfield.arrays.byte_strings import ByteStrings
+from cranfield.arrays.grades import widened
 from cranfield.arrays.ids import IdList, Ids
+from cranfield.arrays.ranked import Numbers
 from cranfield.data import qrels as qrels_module
 from cranfield.data import regroup
 
@@ -121,7 +123,11 @@ def test_all_judgments_as_a_dict_take_the_grades_once(
     judged = read_qrels(path)
     monkeypatch.setattr(lazy, "MOST_KEPT", 10)
     calls = []
-    widened = qrels_module.widened
-    monkeypatch.setattr(qrels_module, "widened", lambda one: calls.append(1) or widened(one))
+
+    def counted(grades: Numbers) -> Numbers:
+        calls.append(len(grades))
+        return widened(grades)
+
+    monkeypatch.setattr(qrels_module, "widened", counted)
     assert judged.to_dict() == wanted
-    assert len(calls) == 1
+    assert calls == [2 * len(wanted)]
