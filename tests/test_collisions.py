@@ -14,6 +14,7 @@ import pytest
 from cranfield import Qrels, Run, evaluate
 from cranfield.arrays.byte_strings import FIXED
 from cranfield.arrays.ids import Ids
+from cranfield.data import match, order
 from cranfield.data.judge import judge
 
 N_WORDS = 11
@@ -152,18 +153,31 @@ def test_hits_are_found_though_all_have_one_hash(
     expected = judge(Qrels(table(judged, "relevance")), Run(table(ids, "score"))).judged.hits
     monkeypatch.setattr(Ids, "hash", lambda self, keys=None: np.zeros(len(self), np.uint64))
     compared = []
-    compare = Ids.compare
+    equal = Ids.equal
 
     def counted(self: Ids, rows: Any, other: Ids, other_rows: Any) -> Any:
         compared.append(len(rows))
-        return compare(self, rows, other, other_rows)
+        return equal(self, rows, other, other_rows)
 
-    monkeypatch.setattr(Ids, "compare", counted)
+    monkeypatch.setattr(Ids, "equal", counted)
     hits = judge(Qrels(table(judged, "relevance")), Run(table(ids, "score"))).judged.hits
     assert hits.rank.tolist() == expected.rank.tolist()
     assert hits.grade.tolist() == expected.grade.tolist()
     assert len(hits.rank) == n_judged
-    assert sum(compared) <= 12 * N
+    assert 0 < sum(compared) <= 12 * N
+
+
+def test_hits_are_found_though_a_document_has_one_key_for_all_queries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    qrels = {f"q{i}": {f"d{j}": 1 + i for j in range(3 + i % 2)} for i in range(20)}
+    rows = [(f"q{i}", f"d{j}", -float(j)) for i in range(20) for j in range(5)]
+    run = pa.table(dict(zip(("query_id", "doc_id", "score"), zip(*rows, strict=True), strict=True)))
+    expected = evaluate(qrels, run, "AP nDCG NumRelRet").to_dict()
+    for module in (match, order):
+        monkeypatch.setattr(module, "keyed", lambda hashes, group: hashes.copy())
+    assert evaluate(qrels, run, "AP nDCG NumRelRet").to_dict() == expected
+    assert evaluate(qrels, run, "NumRelRet").means()["NumRelRet"] == 10 * 3 + 10 * 4
 
 
 def seconds(ids: list[bytes]) -> float:

@@ -101,7 +101,10 @@ def test_places_are_those_of_a_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Places(Ids.of([])).of(Ids.of_texts(["q"])).tolist() == [-1]
 
 
-@pytest.mark.parametrize("grades", [[0, 3, -2], [127, -128], [128], [2**31 - 1, -(2**31 - 1)], []])
+@pytest.mark.parametrize(
+    "grades",
+    [[0, 3, -2], [127, -128], [128], [-129], [-(2**15) - 1], [2**31 - 1, -(2**31 - 1)], []],
+)
 def test_narrow_grades_are_the_same_numbers(grades: list[int]) -> None:
     found = narrowed(np.array(grades, np.int64))
     assert widened(found).tolist() == grades
