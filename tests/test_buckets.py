@@ -19,8 +19,8 @@ from click.testing import CliRunner
 
 from cranfield import Qrels, Run, Scores, Systems, evaluate, read_qrels, read_run
 from cranfield.cli import cli
-from cranfield.data import dealt
-from cranfield.data.unread import unread
+from cranfield.data import deal
+from cranfield.data.reader import open_qrels
 from cranfield.errors import (
     DuplicateError,
     InputError,
@@ -388,13 +388,13 @@ def test_how_many_buckets(tmp_path: Path) -> None:
     ranked = [Run({"q": ["a"]})]
     small = tmp_path / "small.txt"
     small.write_text("q 0 a 1\n")
-    assert Dealing().n_buckets(unread(small), ranked) == 1
-    assert Dealing(buckets=5).n_buckets(unread(small), ranked) == 5
+    assert Dealing().n_buckets(open_qrels(small), ranked) == 1
+    assert Dealing(buckets=5).n_buckets(open_qrels(small), ranked) == 5
     assert Dealing().n_buckets(Qrels({"q": {"a": 1}}), ranked) == 1
     large = tmp_path / "large.txt"
     large.write_text("q 0 a 1\n")
     os.truncate(large, 1 << 27)  # a file with a hole takes up no space
-    assert Dealing().n_buckets(unread(large), ranked) == 64
+    assert Dealing().n_buckets(open_qrels(large), ranked) == 64
     n = 8_000_000
     table = pa.table(
         {
@@ -403,7 +403,7 @@ def test_how_many_buckets(tmp_path: Path) -> None:
             "relevance": pa.array(np.zeros(n, np.int8)),
         }
     )
-    assert Dealing().n_buckets(unread(table), ranked) == 64
+    assert Dealing().n_buckets(open_qrels(table), ranked) == 64
 
 
 # ---- files ----------------------------------------------------------------------------------
@@ -469,7 +469,7 @@ def test_an_interruption_and_a_fault_leave_nothing(
 
         for place in ("_read", "_packed"):
             with monkeypatch.context() as patched:
-                patched.setattr(dealt, place, broken)
+                patched.setattr(deal, place, broken)
                 with pytest.raises(error):
                     evaluate(*files, "AP", buckets=8, temp=str(folder))
             assert os.listdir(folder) == []

@@ -13,8 +13,8 @@ import click
 from cranfield.cli import flags
 from cranfield.data.judging import RANKING, Judging
 from cranfield.data.qrels import Qrels
+from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, read_run
-from cranfield.data.unread import Unread, unread
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Keep
@@ -133,17 +133,17 @@ class DataOptions(Options):
 
     def read_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
         """Read judgments."""
-        return self.read(self.unread_qrels(path, duplicates))
+        return self.read(self.open_qrels(path, duplicates))
 
-    def unread_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | Unread:
+    def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
         _refuse_measures(path)
         with _columns_typed(self._typed):
             columns = self.qrels_columns or columns_for(self.columns, What.QRELS)
-            found = unread(path, self.errors, columns, duplicates, self.qrels_format)
+            found = open_qrels(path, self.errors, columns, duplicates, self.qrels_format)
         return self._judgments(found)
 
-    def read(self, judgments: Qrels | Unread) -> Qrels:
+    def read(self, judgments: Qrels | QrelsReader) -> Qrels:
         """Read judgments that were opened."""
         if isinstance(judgments, Qrels):
             return judgments
@@ -196,7 +196,7 @@ class DataOptions(Options):
 
     def open_both(
         self, paths: Sequence[str], duplicates: Duplicates = "refuse"
-    ) -> tuple[Qrels | Unread, list[Run]]:
+    ) -> tuple[Qrels | QrelsReader, list[Run]]:
         """Open files of which each holds both sides: the judgments of all, and a run of each.
 
         Raises InputError for a file that does not, or whose judgments are others.
@@ -204,14 +204,14 @@ class DataOptions(Options):
         several: Any = list(dict.fromkeys(paths))
         sides = sides_of(several, self.columns, self.errors)
         assert sides is not None  # noqa: S101 - of paths
-        judgments, named = sides.unread(self.errors, duplicates)
+        judgments, named = sides.open(self.errors, duplicates)
         runs = [named] if isinstance(named, Run) else list(named.values())
         for run in runs:
             run.name = stem_of(run.sources[0])
         _name_apart(runs, several)
         return self._judgments(judgments), self._documents(runs)
 
-    def _judgments(self, found: Qrels | Unread) -> Qrels | Unread:
+    def _judgments(self, found: Qrels | QrelsReader) -> Qrels | QrelsReader:
         """Return judgments of documents, where theirs are of chunks."""
         docs = self._docs if self.map_qrels else None
         if docs is None:
@@ -326,7 +326,7 @@ def open_inputs(
     data: DataOptions,
     listed: GradesOptions,
     judging: Judging,
-) -> tuple[Qrels | Unread, list[Run]]:
+) -> tuple[Qrels | QrelsReader, list[Run]]:
     """Return judgments and runs: of the files QRELS and RUN, or of lists of grades.
 
     Raises click.UsageError if there is neither or both, OptionError for an option without effect,
@@ -345,7 +345,7 @@ def open_inputs(
         if not runs:
             raise data.refuse_alone(qrels, "for a list of grades alone, say --grades")
         refuse_two_inputs(qrels, *runs)
-        judgments = data.unread_qrels(qrels, judging.duplicates)
+        judgments = data.open_qrels(qrels, judging.duplicates)
         return judgments, data.read_runs(runs)
     if qrels is not None:
         raise click.UsageError(

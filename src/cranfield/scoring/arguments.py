@@ -12,9 +12,9 @@ import numpy as np
 
 from cranfield.data.lists import Graded, GradedSystems, unequal_lists
 from cranfield.data.qrels import Qrels, as_qrels
+from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, as_run
 from cranfield.data.run_names import several_runs
-from cranfield.data.unread import Unread, unread
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import rows_of_lists
 from cranfield.formats.block import Duplicates, Errors, Rows
@@ -77,7 +77,7 @@ class Dealing(Options):
         _folder,
     )
 
-    def n_buckets(self, judgments: Qrels | Unread, runs: Iterable[Run]) -> int:
+    def n_buckets(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> int:
         """Return how many buckets there are: 1 where judgments are held in memory anyway."""
         if self.buckets is not None:
             return self.buckets
@@ -132,7 +132,7 @@ def arranged(
     duplicates: Duplicates = "refuse",
     verb: Callable[..., Any] | None = None,
     read: Literal[False],
-) -> tuple[Qrels | Unread, Run | dict[str, Run], Any]: ...
+) -> tuple[Qrels | QrelsReader, Run | dict[str, Run], Any]: ...
 def arranged(
     qrels: Any,
     runs: Any,
@@ -144,7 +144,7 @@ def arranged(
     duplicates: Duplicates = "refuse",
     verb: Callable[..., Any] | None = None,
     read: bool = True,
-) -> tuple[Qrels | Unread, Run | dict[str, Run], Any]:
+) -> tuple[Qrels | QrelsReader, Run | dict[str, Run], Any]:
     """Return the judgments, the run or several by name, and the measures that a verb was given.
 
     Where `qrels` hold both sides, they stand alone, and the measures may take the place of the
@@ -168,7 +168,7 @@ def arranged(
                 raise
             sides = None
         if sides is not None:
-            opened, found = sides.unread(errors, duplicates)
+            opened, found = sides.open(errors, duplicates)
             return _held(opened, read), found, runs if shifted else measures
     elif (pair := sides_of_pair(qrels, runs, columns, errors)) is not None:
         return *pair.read(errors, duplicates), measures
@@ -178,15 +178,15 @@ def arranged(
         )
     check_judged(qrels, runs, verb)
     check_columns(columns, qrels, runs)
-    opened = unread(qrels, errors, columns_for(columns, What.QRELS), duplicates)
+    opened = open_qrels(qrels, errors, columns_for(columns, What.QRELS), duplicates)
     own = columns_for(columns, What.RUN)
     several = several_runs(runs, errors, own)
     found = as_run(runs, errors, own) if several is None else several
     return _held(opened, read), found, measures
 
 
-def _held(judgments: Qrels | Unread, read: bool) -> Qrels | Unread:
-    return judgments.read() if read and isinstance(judgments, Unread) else judgments
+def _held(judgments: Qrels | QrelsReader, read: bool) -> Qrels | QrelsReader:
+    return judgments.read() if read and isinstance(judgments, QrelsReader) else judgments
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:

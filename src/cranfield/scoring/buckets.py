@@ -1,6 +1,6 @@
 """Buckets: an evaluation of some queries at a time, whose results are put together.
 
-Rows of judgments and of runs are dealt to buckets by the hash of their query (`data/dealt.py`), and
+Rows of judgments and of runs are dealt to buckets by the hash of their query (`data/deal.py`), and
 each bucket is evaluated alone. What belongs to the collection, the highest grade and whether all
 grades are whole numbers, is known once all judgments are dealt, and handed to every part; whether
 the two sides have anything in common is looked at once all parts have met. So the scores, counts
@@ -20,15 +20,15 @@ from cranfield.arrays.ids import IdList, Ids, Packed, decode, encode
 from cranfield.arrays.memory import give_back
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.counts import Counts
-from cranfield.data.dealt import Dealt, bucket_of
+from cranfield.data.deal import Dealt, bucket_of
 from cranfield.data.fingerprint import hash_of_digest
 from cranfield.data.judge import check_met, judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import Meeting, Met, Seen
 from cranfield.data.order import refused
 from cranfield.data.qrels import Qrels
+from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
-from cranfield.data.unread import Unread
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import LeftOut, Role
 from cranfield.formats.objects import NestedRows
@@ -51,7 +51,7 @@ Rule = tuple[Sequence[Measure], Judging]
 
 
 def score_in_buckets(
-    judgments: Qrels | Unread,
+    judgments: Qrels | QrelsReader,
     runs: Mapping[str, Run],
     rules: Sequence[Rule],
     n_buckets: int,
@@ -75,8 +75,8 @@ def score_in_buckets(
     ways = [_Way(tuple(measures), judging, plan_of(tuple(measures))) for measures, judging in rules]
     with Spill(folder) as spill:
         judged: Held | Spilt
-        unread = () if isinstance(judgments, Qrels) else judgments.rows.sources
-        with of_files([*unread, *chain.from_iterable(run.sources for run in runs.values())]):
+        files = () if isinstance(judgments, Qrels) else judgments.rows.sources
+        with of_files([*files, *chain.from_iterable(run.sources for run in runs.values())]):
             if isinstance(judgments, Qrels) or judgments.is_held:
                 judged = Held(judgments if isinstance(judgments, Qrels) else judgments.read())
             else:

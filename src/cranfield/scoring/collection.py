@@ -7,11 +7,11 @@ import numpy as np
 
 from cranfield.arrays.ids import Ids, Packed, ids_of
 from cranfield.arrays.ranked import Ints
-from cranfield.data.dealt import Dealt, bucket_of
+from cranfield.data.deal import Dealt, bucket_of
 from cranfield.data.fingerprint import digest_of
 from cranfield.data.qrels import Qrels
+from cranfield.data.reader import QrelsReader
 from cranfield.data.relevance import usable
-from cranfield.data.unread import Unread
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import in_order
@@ -51,10 +51,10 @@ class Held:
 class Spilt:
     """Judgments that were dealt to the buckets of a file."""
 
-    def __init__(self, unread: Unread, n_buckets: int, spill: Spill) -> None:
-        numbers = unread.rows.numbers
-        self._unread, self.has_spans = unread, "start" in numbers
-        self.dealt = Dealt(unread.rows, in_order(numbers), unread.errors, n_buckets, spill, usable)
+    def __init__(self, reader: QrelsReader, n_buckets: int, spill: Spill) -> None:
+        numbers = reader.rows.numbers
+        self._reader, self.has_spans = reader, "start" in numbers
+        self.dealt = Dealt(reader.rows, in_order(numbers), reader.errors, n_buckets, spill, usable)
 
     def sizes(self, n_buckets: int) -> Ints:
         """Return how many rows each bucket has."""
@@ -63,10 +63,10 @@ class Spilt:
     def part(self, buckets: range) -> Qrels:
         """Return the judgments of some buckets."""
         try:
-            return self._unread.of(self.dealt.part(buckets))
+            return self._reader.of(self.dealt.part(buckets))
         except DuplicateError as error:
             every = [self.dealt.part(range(i, i + 1)) for i in np.flatnonzero(self.dealt.sizes)]
-            raise self._unread.twice(error, every) from None
+            raise self._reader.twice(error, every) from None
 
 
 def of_collection(qrels: Qrels, top: float, are_whole: bool) -> Qrels:

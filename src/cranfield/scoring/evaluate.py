@@ -8,8 +8,8 @@ from cranfield.arrays.memory import give_back
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike
+from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.data.unread import Unread
 from cranfield.errors import MeasureError, OptionError
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
@@ -157,7 +157,7 @@ def evaluate(
     columns = Reading.of(judging).columns if "columns" in judging else None
     how = Judging.of(judging)
     dealing = Dealing.of(judging) if judging else _USUAL
-    unread, found_runs, named = arranged(
+    opened, found_runs, named = arranged(
         *(qrels, runs, measures, DEFAULT_MEASURES),
         columns=columns,
         errors=errors,
@@ -167,8 +167,8 @@ def evaluate(
     )
     one = found_runs if isinstance(found_runs, Run) else None
     several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
-    n_buckets = dealing.n_buckets(unread, several.values())
-    judgments = unread.read() if isinstance(unread, Unread) and n_buckets == 1 else unread
+    n_buckets = dealing.n_buckets(opened, several.values())
+    judgments = opened.read() if isinstance(opened, QrelsReader) and n_buckets == 1 else opened
     wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
     given = None if slices is None else _labels(slices)
     its = None if convention is None else convention_of(convention)
@@ -220,7 +220,7 @@ def _with_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) ->
     )
 
 
-def usual_measures(qrels: Qrels | Unread) -> str:
+def usual_measures(qrels: Qrels | QrelsReader) -> str:
     """Return the measures of `evaluate` where none is named."""
     return DEFAULT_MEASURES if qrels.graded else DEFAULT_MEASURES.removesuffix(" Judged@10")
 

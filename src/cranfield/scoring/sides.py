@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from cranfield.data.qrels import Qrels
+from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
 from cranfield.data.run_names import numbering
-from cranfield.data.unread import Unread
 from cranfield.errors import InputError
 from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Rows
@@ -31,15 +31,15 @@ class Sides:
     tables: Sequence[tuple[str | None, Rows, Rows]]
     is_one: bool
 
-    def unread(
+    def open(
         self, errors: Errors, duplicates: Duplicates = "refuse"
-    ) -> tuple[Qrels | Unread, Run | dict[str, Run]]:
+    ) -> tuple[Qrels | QrelsReader, Run | dict[str, Run]]:
         """Return the same as `read`; the judgments of one table may still be to be read."""
         if not self.is_one:
             return self.read(errors, duplicates)
         ((name, judged, ranked),) = self.tables
-        unread = Unread(judged, errors, duplicates, notes=tuple(_notes(judged, ranked)))
-        return unread, _run(ranked, name, errors, numbering())
+        reader = QrelsReader(judged, errors, duplicates, notes=tuple(_notes(judged, ranked)))
+        return reader, _run(ranked, name, errors, numbering())
 
     def read(
         self, errors: Errors, duplicates: Duplicates = "refuse"
@@ -54,8 +54,8 @@ class Sides:
         for given, judged, ranked in self.tables:
             run = _run(ranked, given, errors, numbered)
             runs[run.name] = run
-            unread = Unread(judged, errors, duplicates, notes=tuple(_notes(judged, ranked)))
-            judgments[run.name] = unread.read()
+            reader = QrelsReader(judged, errors, duplicates, notes=tuple(_notes(judged, ranked)))
+            judgments[run.name] = reader.read()
         first, *others = judgments
         for other in others:
             _refuse_other_judgments(first, judgments[first], other, judgments[other])

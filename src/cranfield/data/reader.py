@@ -1,4 +1,4 @@
-"""Judgments that are still to be read, whole or some queries at a time."""
+"""QrelsReader: judgments that were opened, to be read whole or some queries at a time."""
 
 import os
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Unread:
+class QrelsReader:
     """Rows of judgments, and what becomes of them as they are read: see `read_qrels`."""
 
     rows: Rows
@@ -31,7 +31,7 @@ class Unread:
 
     @property
     def is_held(self) -> bool:
-        """Whether they are in memory anyway, as Python's objects."""
+        """Whether the judgments are in memory anyway, as objects of Python's."""
         return isinstance(self.rows, NestedRows | Groups)
 
     @property
@@ -64,21 +64,21 @@ class Unread:
         return refused_judgments(repeated, self.rows, self.duplicates) if repeated.count else error
 
 
-def unread(
-    data: QrelsLike | Unread,
+def open_qrels(
+    data: QrelsLike | QrelsReader,
     errors: Errors = "strict",
     columns: ColumnsLike | None = None,
     duplicates: Duplicates = "refuse",
     format: str | None = None,  # noqa: A002 - the word for it
-) -> Qrels | Unread:
-    """Return judgments that are still to be read; those that are in memory anyway as Qrels.
+) -> Qrels | QrelsReader:
+    """Return judgments to be read later; those that are in memory anyway as Qrels.
 
     `data` is whatever `read_qrels` and `Qrels` take.
     """
-    if isinstance(data, Qrels | Unread):
+    if isinstance(data, Qrels | QrelsReader):
         return data
     check_duplicates(duplicates)
     is_path = isinstance(data, str | os.PathLike) or format is not None
     rows = rows_of(data, What.QRELS, columns=columns, errors=errors, format=format, is_path=is_path)
-    found = Unread(rows, errors, duplicates)
+    found = QrelsReader(rows, errors, duplicates)
     return found.read() if found.is_held else found
