@@ -255,8 +255,9 @@ class ByteStrings:
         different = length != other.length[other_rows]
         last, their_last = len(self._words_at) - 1, len(other._words_at) - 1
         for j in range(min(self.n_words, other.n_words, _MOST_WORDS)):
-            word = self._words_at[np.minimum(start + 8 * j, last)]
-            word ^= other._words_at[np.minimum(theirs + 8 * j, their_last)]
+            # Not min(start + 8 j, last), which may be too large a number for 32 bits.
+            word = self._words_at[np.minimum(start, last - 8 * j) + 8 * j]
+            word ^= other._words_at[np.minimum(theirs, their_last - 8 * j) + 8 * j]
             word &= _KEEP.take(length - 8 * j, mode="clip")  # nothing of it past the end
             different |= word != 0
         same: Bools = ~different

@@ -144,16 +144,17 @@ class Ids(ByteStrings):
         return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
     def packed(self) -> "Packed":
-        """Return the bytes of the identifiers, one behind the other: see `Packed`."""
-        if self.n_words > FEW_WORDS:
-            return Packed(np.frombuffer(b"".join(self.to_list()), np.uint8), self.length)
-        tight = self.compact()
-        return Packed(tight._data[:-8], tight.length)
+        """Return the identifiers in as few bytes as they can be kept in: see `Packed`."""
+        if self.n_words > FEW_WORDS:  # of which `compact` may hold several once
+            data = np.frombuffer(b"".join(self.to_list()), np.uint8)
+        else:
+            data = self.compact()._data[:-8]
+        return Packed(data, self.length.astype(np.min_scalar_type(self.n_bytes)))
 
     @classmethod
     def of_packed(cls, packed: "Packed") -> "Ids":
         """Make a column of what `packed` returned, or of a part of that."""
-        data, length = packed
+        data, length = packed.data, packed.length.astype(np.int32)  # with a sign, to compute with
         start = np.cumsum(length, dtype=np.int64) - length
         return cls(np.append(data, np.zeros(8, np.uint8)), start, length, adjacent=True)
 
@@ -272,7 +273,11 @@ class IdList(Sequence[str]):
             yield from self.ids.take(slice(begin, begin + _AT_ONCE)).to_texts()
 
     def __contains__(self, one: object) -> bool:
-        return isinstance(one, str) and bool((Places(Ids.of_texts([one])).of(self.ids) == 0).any())
+        try:
+            sought = Ids.of_texts([one] if isinstance(one, str) else [])
+        except InputError:  # half of a surrogate pair, which no identifier holds
+            return False
+        return bool((Places(sought).of(self.ids) == 0).any())
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, IdList):
@@ -332,10 +337,10 @@ class Places:
 
 
 class Packed(NamedTuple):
-    """Identifiers as plain arrays, to be kept in a file: their bytes, one behind the other."""
+    """Identifiers as plain arrays, to be kept for long: their bytes, one behind the other."""
 
     data: NDArray[np.uint8]
-    length: Ints  # (rows,)
+    length: NDArray[np.unsignedinteger[Any]]  # (rows,) in as few bits as hold the longest
 
 
 _Text = TypeVar("_Text", str, bytes)

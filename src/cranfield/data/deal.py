@@ -13,18 +13,12 @@ from cranfield.arrays.ids import Ids, Packed
 from cranfield.arrays.ranked import Ints
 from cranfield.arrays.rows import spans
 from cranfield.arrays.threads import in_threads
-from cranfield.data.regroup import fixed_hashes, together
+from cranfield.data.regroup import bucket_of, fixed_hashes, together
 from cranfield.formats.block import SIZES, Block, Errors, LeftOut, Load, Role, Rows, joined
 from cranfield.formats.spill import Place, Spill
 
 MOST = 1 << 14  # buckets
 _BLOCKS = 2  # of a source, which are dealt together: the parts of one would be small
-
-
-def bucket_of(queries: Ids, n: int) -> Ints:
-    """Return the bucket, 0 to n - 1, of each query: the same in every process."""
-    found: Ints = ((fixed_hashes(queries) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
-    return found.astype(np.uint16)
 
 
 class _Column(NamedTuple):
@@ -223,6 +217,7 @@ def _in_whole_queries(loads: Iterator[Load]) -> Iterator[Load]:
 
 
 # ---- the bytes of a bucket: the columns of its runs, and those of its rows -------------------
+# (Not `Records`, whose rows are compressed to twice the bytes: they are to be moved in memory.)
 
 _QUERY, _FIRST, _COUNT, _DOC = " query", " first", " count", " doc"  # no column has such a name
 _OF_RUNS = (_QUERY, _FIRST, _COUNT)
@@ -279,10 +274,9 @@ def _put(column: Any, at: Ints, written: list[list[bytes | memoryview]]) -> _Col
         numbers = np.ascontiguousarray(column)
         _cut(numbers, at, written)
         return _Column(numbers.dtype.str, numbers.itemsize, "", None)
-    packed = column.packed()
-    length = packed.length.astype(np.min_scalar_type(int(packed.length.max(initial=0))))
-    ends = np.append(0, np.cumsum(packed.length, dtype=np.int64))[at]
-    _cut(packed.data, ends, written)
+    data, length = column.packed()
+    ends = np.append(0, np.cumsum(length, dtype=np.int64))[at]
+    _cut(data, ends, written)
     _cut(length, at, written)
     return _Column("", 0, length.dtype.str, ends)
 
@@ -328,7 +322,7 @@ def _read(spill: Spill, piece: _Piece, bucket: int) -> dict[str, Any]:
             found[name] = content.view(column.kind)
         else:
             kind = np.dtype(column.length)
-            length = data[at : at + n * kind.itemsize].view(kind).astype(np.int32)
+            length = data[at : at + n * kind.itemsize].view(kind)
             at += n * kind.itemsize
             found[name] = Ids.of_packed(Packed(content, length))
     found[_FIRST] = found[_FIRST] + piece.begin

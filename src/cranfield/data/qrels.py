@@ -215,8 +215,9 @@ class Qrels(Judgments):
         """
         if self.groups is not None:
             return {query: dict(self.groups.groups[query]) for query in self.query_ids}
+        grades = self.grade  # which may not be kept
         return {
-            query: dict(zip(docs, self.grade[begin:end].tolist(), strict=True))
+            query: dict(zip(docs, grades[begin:end].tolist(), strict=True))
             for query, docs, begin, end in zip(
                 self.query_ids, self.doc_lists, self.starts, self.starts[1:], strict=False
             )

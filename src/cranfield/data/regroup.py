@@ -34,6 +34,12 @@ def fixed_hashes(queries: Ids) -> Words:
 _FIXED_ODD = np.uint64(0xD1342543DE82EF95)  # of Steele & Vigna (2021)
 
 
+def bucket_of(queries: Ids, n: int) -> Ints:
+    """Return the bucket, 0 to n - 1 < 2^16, of each query: the same in every process."""
+    found: Ints = ((fixed_hashes(queries) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+    return found.astype(np.uint16)
+
+
 def by_hash(hashes: Words, n_bits: int = 48) -> Ints:
     """Return the order of the hashes' first bits; where these are equal, rows keep their order."""
     order = np.arange(len(hashes))
@@ -50,7 +56,7 @@ def _by_query(queries: Ids) -> Ints:
         return np.arange(0)
     # Those of one bucket have the same first bits: stretched, 32 bits tell almost all apart.
     low, high = int(hashes.min()), int(hashes.max())
-    hashes = (hashes - np.uint64(low)) * np.uint64((2**64 - 1) // (high - low + 1))
+    hashes = (hashes - np.uint64(low)) * np.uint64((2**64 - 1) // max(high - low, 1))
     order = by_hash(hashes, 32)
     ordered = hashes[order]
     if (ordered[1:] < ordered[:-1]).any():
@@ -63,12 +69,11 @@ def _by_query(queries: Ids) -> Ints:
     return order
 
 
-_BUCKET_BITS = 14
-_BUCKETS = 1 << _BUCKET_BITS
+_BUCKETS = 1 << 14
 
 
-class _Dealt(NamedTuple):
-    """A block's rows by the hash of their query."""
+class _Sorted(NamedTuple):
+    """A block's rows by the bucket of their query."""
 
     block: Block  # where its rows came from, and what was left out of them; not the rows
     records: Records
@@ -78,10 +83,10 @@ class _Dealt(NamedTuple):
 def regrouped(loads: Iterable[Load]) -> Iterator[Load]:
     """Give out the rows of queries that come back after others in blocks of whole queries.
 
-    All rows are held in memory, dealt to buckets by the hash of their query; a block is some
-    buckets. Their columns, beside the ids, are of numbers.
+    All rows are held in memory, each block sorted into buckets by the hash of their query; what is
+    given out is some buckets. Their columns, beside the ids, are of numbers.
     """
-    parts = list(in_threads(_dealt, loads))
+    parts = list(in_threads(_sorted, loads))
     left_out = sum((part.block.left_out for part in parts), LeftOut())
     empty = [query for part in parts for query in part.block.empty]
     parts = [part for part in parts if len(part.records)]
@@ -105,20 +110,20 @@ def regrouped(loads: Iterable[Load]) -> Iterator[Load]:
         begin = end
 
 
-def _dealt(load: Load) -> _Dealt:
+def _sorted(load: Load) -> _Sorted:
     block = load()
-    bucket = (fixed_hashes(block.query) >> np.uint64(64 - _BUCKET_BITS)).astype(np.uint16)
+    bucket = bucket_of(block.query, _BUCKETS)
     order = bucket.argsort(kind="stable")
     layout = Layout.of(block.query, block.doc, block.columns)
     records = Records.of(layout, block.query, block.doc, block.columns, np.arange(len(block)))
     counts = np.bincount(bucket, minlength=_BUCKETS)
     bounds = np.append(0, np.cumsum(counts)).astype(np.int32)
     none = Ids.of([])
-    return _Dealt(replace(block, query=none, doc=none, columns={}), records.take(order), bounds)
+    return _Sorted(replace(block, query=none, doc=none, columns={}), records.take(order), bounds)
 
 
 def _piece(
-    parts: Sequence[_Dealt],
+    parts: Sequence[_Sorted],
     begin: int,
     end: int,
     numbers: Ints | None,
@@ -126,14 +131,14 @@ def _piece(
     empty: list[bytes],
 ) -> Block:
     places = [slice(int(part.bounds[begin]), int(part.bounds[end])) for part in parts]
-    dealt = Records.joined(
+    records = Records.joined(
         [part.records.take(place) for part, place in zip(parts, places, strict=True)]
     )
     firsts = np.cumsum([0, *(len(part.records) for part in parts)])  # of each part's rows among all
     counts = [place.stop - place.start for place in places]
-    given = dealt.given + np.repeat(firsts[:-1], counts)
-    order = _by_query(dealt.query)
-    dealt, given = dealt.take(order), given[order]
+    given = records.given + np.repeat(firsts[:-1], counts)
+    order = _by_query(records.query)
+    records, given = records.take(order), given[order]
 
     def place(row: int) -> tuple[str | None, int | None, str | None]:
         at = int(np.searchsorted(firsts, given[row], side="right")) - 1
@@ -142,9 +147,9 @@ def _piece(
     blocks = [part.block for part in parts]
     sources = {block.source for block in blocks}
     return Block(
-        dealt.query,
-        dealt.doc,
-        dealt.numbers,
+        records.query,
+        records.doc,
+        records.numbers,
         sources.pop() if len(sources) == 1 else lambda row: place(row)[0],
         lambda row: place(row)[1:],
         left_out,

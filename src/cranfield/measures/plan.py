@@ -412,8 +412,12 @@ class Plan:
 
 
 def _fill(values: Floats, judged: Judged, parts: Iterable[tuple[slice | list[int], Alike]]) -> None:
+    beside_texts = values.dtype.kind == "O"
     for columns, alike in parts:
-        values[:, columns] = alike.values(judged)
+        found = alike.values(judged)
+        if beside_texts and found.dtype.kind in "biu":
+            found = found.astype(np.float64)  # as a column of numbers alone would have them
+        values[:, columns] = found
 
 
 def plan_of(measures: Iterable[Measure]) -> Plan:

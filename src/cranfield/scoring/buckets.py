@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import IdList, Ids, Packed, decode, encode
+from cranfield.arrays.ids import IdList, Ids, Packed, decode, encode, ids_of
 from cranfield.arrays.memory import give_back
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.counts import Counts
-from cranfield.data.deal import Dealt, bucket_of
+from cranfield.data.deal import Dealt
 from cranfield.data.fingerprint import hash_of_digest
 from cranfield.data.judge import check_met, judge_all
 from cranfield.data.judging import Judging
@@ -28,6 +28,7 @@ from cranfield.data.meeting import Meeting, Met, Seen
 from cranfield.data.order import refused
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
+from cranfield.data.regroup import bucket_of
 from cranfield.data.run import Run
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import LeftOut, Role
@@ -40,7 +41,7 @@ from cranfield.options import checked, flag
 from cranfield.progress import of_files, steps
 from cranfield.render.numbers import bytes_of, number_of
 from cranfield.scoring.assembly import Assembly
-from cranfield.scoring.collection import Held, KnownJudgments, Spilt, of_collection, packed_ids
+from cranfield.scoring.collection import Held, KnownJudgments, Spilt, of_collection
 from cranfield.scoring.scores import Systems
 
 if TYPE_CHECKING:
@@ -285,9 +286,10 @@ class _Piece:
                 found = bounds_of(way.measures, met.judged)
         unknown = [one if isinstance(one, bytes) else encode(one) for one in met.unknown]
         return cls(
-            None if met.averaged.place is None else packed_ids(met.query_ids),
+            None if met.averaged.place is None else ids_of(met.query_ids).packed(),
             *(values, found, met.answered, met.has_relevant, met.counts, met.seen),
-            *(met.not_averaged, packed_ids(met.missing), Ids.of(unknown).packed(), met.are_whole),
+            *(met.not_averaged, ids_of(met.missing).packed(), Ids.of(unknown).packed()),
+            met.are_whole,
         )
 
 

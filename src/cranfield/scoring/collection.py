@@ -1,29 +1,21 @@
 """Collection: judgments a part at a time, and what is known of them once all parts were seen."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from cranfield.arrays.ids import Ids, Packed, ids_of
 from cranfield.arrays.ranked import Ints
-from cranfield.data.deal import Dealt, bucket_of
+from cranfield.data.deal import Dealt
 from cranfield.data.fingerprint import digest_of
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
+from cranfield.data.regroup import bucket_of
 from cranfield.data.relevance import usable
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import in_order
 from cranfield.formats.spill import Spill
-
-
-def packed_ids(query_ids: Sequence[str]) -> Packed:
-    """Return identifiers in as few bytes as they are kept in."""
-    packed = ids_of(query_ids).packed()
-    return packed._replace(
-        length=packed.length.astype(np.min_scalar_type(packed.length.max(initial=0)))
-    )
 
 
 class Held:
@@ -92,7 +84,7 @@ class KnownJudgments:
         if self.first is None:
             none: dict[str, Any] = {"columns": {}, "groups": None, "by_group": None}
             self.first = qrels.replaced(documents=Ids.of([]), grade=np.zeros(0), **none)
-        self.ids.append(packed_ids(qrels.query_ids))
+        self.ids.append(ids_of(qrels.query_ids).packed())
         if len(qrels):
             self.lowest = min(self.lowest, qrels.grade.min().item())
             self.highest = max(self.highest, qrels.grade.max().item())
