@@ -119,7 +119,7 @@ def evaluation(qrels: str, run: str, options: str) -> str:
     from cranfield import evaluate
 
     scores = evaluate(qrels, run, MEASURES, **json.loads(options))
-    said = hashlib.sha256(scores.values)
+    said = hashlib.sha256(scores.values.tobytes())
     for query in scores.query_ids:  # one by one: a list of them would count as memory
         said.update(query.encode() + b"\n")
     said.update(repr((scores.means(), scores.counts)).encode())
