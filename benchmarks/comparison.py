@@ -33,6 +33,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import scipy
@@ -221,7 +222,7 @@ def two_systems() -> np.ndarray:
 def one_side(side: str, flips: int) -> None:
     """Do one side's work in this process, and print what it took as JSON."""
     values = two_systems()
-    taken: dict = {}
+    taken: dict[str, Any] = {}
     if side == "cranfield":
         ids = [f"q{i:06d}" for i in range(MANY)]
         names = ("nDCG@10", "AP", "RR")
@@ -241,7 +242,9 @@ def one_side(side: str, flips: int) -> None:
         pairs = [pair for one in found.results for pair in one.pairs]
         of_all = pairs[: len(P)]  # measures, on all queries
         taken["p"] = [one.p for one in of_all]
-        taken["flips"] = max(flips if one.method == "drawn" else STOP / one.p for one in of_all)
+        taken["flips"] = max(
+            flips if one.method == "drawn" else STOP / (one.p or 1) for one in of_all
+        )
     else:
         d = np.ascontiguousarray((values[:, :, 0] - values[:, :, 1]).T)
         held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -264,10 +267,12 @@ def one_side(side: str, flips: int) -> None:
     print(json.dumps(taken))
 
 
-def turn(side: str, flips: int) -> dict:
+def turn(side: str, flips: int) -> dict[str, Any]:
     """Run one side in a process of its own."""
     command = [sys.executable, __file__, "--side", side, "--flips", str(flips)]
-    found: dict = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    found: dict[str, Any] = json.loads(
+        subprocess.run(command, check=True, capture_output=True).stdout
+    )
     return found
 
 
@@ -276,7 +281,7 @@ def many_slices(repeats: int, shrink: int, n_busy: int) -> None:
     flips = FLIPS // shrink
     first = turn("cranfield", flips)
     drawn = round(first["flips"])
-    turns: dict[str, list[dict]] = {}
+    turns: dict[str, list[dict[str, Any]]] = {}
     for _ in range(repeats):
         turns.setdefault("compare()", []).append(turn("cranfield", flips))
         turns.setdefault(f"product, all {flips:,} flips", []).append(turn("product", flips))

@@ -206,7 +206,7 @@ def in_memory(repeats: int) -> None:
         ("all scores equal, all judged", 1, True, 1),
     ]:
         qrels, *runs = several_dicts(share, tied, n_runs=2)
-        sides = [partial(mine, qrels), partial(theirs, qrels)]
+        sides: list[Callable[[Any], object]] = [partial(mine, qrels), partial(theirs, qrels)]
         compare(f"1,000 x 1,000, {title}", sides, runs, repeats, bar)
 
 

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,7 +29,6 @@ from cranfield.errors import (
     NothingSharedError,
     OptionError,
 )
-from cranfield.formats import spill
 from cranfield.formats.block import SIZES
 from cranfield.scoring.arguments import Dealing
 
@@ -376,7 +376,7 @@ def test_no_query_that_is_averaged(tmp_path: Path) -> None:
 def test_options_that_do_not_exist(files: tuple[Path, Path], tmp_path: Path) -> None:
     for wrong in ({"buckets": 0}, {"buckets": 1 << 20}, {"buckets": "many"}, {"temp": 3}):
         with pytest.raises(OptionError):
-            evaluate(*files, "AP", **wrong)  # type: ignore[call-overload]
+            evaluate(*files, "AP", **wrong)
     with pytest.raises(OptionError):
         evaluate(*files, "AP", buckets=4, temp=str(tmp_path / "nowhere"))
     with pytest.raises(MeasureError):
@@ -432,7 +432,7 @@ def test_a_disk_that_fills_up(
 ) -> None:
     folder = tmp_path / "temp"
     folder.mkdir()
-    made = spill.tempfile.TemporaryFile
+    made = tempfile.TemporaryFile
 
     class Full:
         def __init__(self, file: Any) -> None:
@@ -448,7 +448,7 @@ def test_a_disk_that_fills_up(
         def __getattr__(self, name: str) -> Any:
             return getattr(self._file, name)
 
-    monkeypatch.setattr(spill.tempfile, "TemporaryFile", lambda *a, **k: Full(made(*a, **k)))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda *a, **k: Full(made(*a, **k)))
     with pytest.raises(InputError) as found:
         evaluate(*files, "AP", buckets=8, temp=str(folder))
     assert found.value.source == str(folder)

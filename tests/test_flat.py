@@ -154,7 +154,12 @@ def test_large_evaluations_in_pieces_have_the_same_bits(
     monkeypatch.setattr(lazy, "MOST_KEPT", 10)
     seen = []
     pieces = judged_module.Judged.pieces
-    monkeypatch.setattr(judged_module.Judged, "pieces", lambda one: seen.append(1) or pieces(one))
+
+    def counted(one: judged_module.Judged) -> Any:
+        seen.append(1)
+        return pieces(one)
+
+    monkeypatch.setattr(judged_module.Judged, "pieces", counted)
     qrels = read_qrels(judged)
     for found in (evaluate(qrels, read_run(run), MEASURES, **how), kept):
         assert found.to_dict() == whole.to_dict()

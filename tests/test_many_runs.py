@@ -69,7 +69,7 @@ def test_hits_are_those_of_a_loop(
         for run, met in zip(
             runs, judge_all(read_qrels(qrels), [read_run(run) for run in runs]), strict=True
         ):
-            n = Counter()
+            n: Counter[str] = Counter()
             for line in run.read_text().splitlines():
                 query, _, doc, *_ = line.split()
                 n[query] += doc in wanted.get(query, {})
@@ -127,7 +127,7 @@ def test_a_note_on_many_runs_counts_them() -> None:
     assert note.source == f"r00, r01, r02 and {N_RUNS - 3} more"
     assert all("ties" in {one.code for one in found[name].notes} for name in tied)
     few = evaluate(
-        qrels, {name: tied[name] for name in ("r00", "r01")} | {"o": {"q1": ["a"]}}, "RR"
+        qrels, {name: tied[name] for name in ("r00", "r01")} | {"o": {"q1": {"a": 1.0}}}, "RR"
     )
     (note,) = (one for one in few.notes if one.code == "ties")
     assert note.source == "r00, r01"

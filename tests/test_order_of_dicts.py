@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter, OrderedDict
+from typing import Any
 
 import pytest
 
@@ -21,14 +22,14 @@ def scores_of(n: int, tied: bool) -> dict[str, float]:
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 199, 200, 201, 1000])
 def test_the_order_of_the_entries_does_not_matter(
-    n: int, tied: bool, precision: str, kind: type
+    n: int, tied: bool, precision: Any, kind: type
 ) -> None:
     falling = scores_of(n, tied)
     docs = [*falling]
     # Equal scores rank by id, descending, whatever their order in the dict.
     ranked = sorted(docs, key=lambda doc: (falling[doc], doc), reverse=True)
-    judged = {doc: i % 4 for i, doc in enumerate(docs[::7])}
-    judged = {"q1": judged, "q2": judged}
+    grades = {doc: i % 4 for i, doc in enumerate(docs[::7])}
+    judged = {"q1": grades, "q2": grades}
     wanted = evaluate(judged, {"q1": ranked, "q2": ranked}, MEASURES).to_dict()
     for order in (docs, docs[::-1], docs[1::2] + docs[::2]):
         run = {query: kind({doc: falling[doc] for doc in order}) for query in judged}

@@ -392,7 +392,9 @@ def _on_a_terminal(
 
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    at_once = "from cranfield import cli, progress; progress.AFTER = 0.0; cli.main()"
+    # Whoever runs the tests in the background of a shell hands down that SIGINT is not heard.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    at_once = f"{heard}; from cranfield import cli, progress; progress.AFTER = 0.0; cli.main()"
     command = [sys.executable, "-c", at_once, *arguments]
     process = subprocess.Popen(command, stderr=theirs, env=env, **how)
     os.close(theirs)

@@ -71,8 +71,12 @@ def test_rows_keep_their_order_within_a_query(size: int, monkeypatch: pytest.Mon
     table = pa.table({"query_id": [row[0] for row in rows], "doc_id": [row[1] for row in rows]})
     scored = table.append_column("score", pa.array([1.0] * len(rows)))
     expected = evaluate(judged(rows), lists, MEASURES)
-    for run, options in ((table, {"order": "given"}), (scored, {"ties": "given"})):
-        found = evaluate(judged(rows), run, MEASURES, **options)  # type: ignore[arg-type] # words
+    each: list[tuple[Any, dict[str, Any]]] = [
+        (table, {"order": "given"}),
+        (scored, {"ties": "given"}),
+    ]
+    for run, options in each:
+        found = evaluate(judged(rows), run, MEASURES, **options)
         assert found.values.tobytes() == expected.values.tobytes()
 
 

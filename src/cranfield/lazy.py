@@ -48,9 +48,12 @@ class kept_while_small(cached_property[Value]):  # noqa: N801 - as property is w
     """
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        if instance is not None and len(instance) > MOST_KEPT:
-            return self._compute(instance)
-        return super().__get__(instance, owner)
+        if instance is None:
+            return self
+        value = self._compute(instance)
+        if len(instance) <= MOST_KEPT:
+            instance.__dict__[self._name] = value
+        return value
 
 
 MOST_KEPT = 1 << 18  # rows; a column of as many whole numbers takes 2 MB

@@ -333,6 +333,8 @@ def refuse_others(
 
     `more` are arguments beyond those that the function takes by their order.
     """
+    if not given and not more:  # as most often
+        return
     known = function.__signature__.parameters  # type: ignore[attr-defined]
     if more:
         order = [one.name for one in known.values() if one.kind is not one.KEYWORD_ONLY]

@@ -171,15 +171,16 @@ def stage(
         watch.end(begun)
 
 
-def steps(items: Iterable[_In], what: str, total: int | None = None) -> Iterator[_In]:
-    """Yield the items, each of which is a step of what is done.
+def steps(items: Iterable[_In], what: str, total: int | None = None) -> Iterable[_In]:
+    """Return the items, each of which is a step of what is done, to be looped over at once.
 
     >>> [*steps("abc", "letters")]
     ['a', 'b', 'c']
     """
-    if _WATCH.get() is None:
-        yield from items
-        return
+    return items if _WATCH.get() is None else _steps(items, what, total)
+
+
+def _steps(items: Iterable[_In], what: str, total: int | None) -> Iterator[_In]:
     n = getattr(items, "__len__", lambda: None)() if total is None else total
     with stage(what, n) as done:
         for item in items:

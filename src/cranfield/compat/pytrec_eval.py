@@ -26,6 +26,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, nearest
 from cranfield.formats.block import LARGEST_GRADE
+from cranfield.formats.objects import MAPPINGS
 from cranfield.formats.small.read import Form, spaced, text_table
 from cranfield.measures import Measure, Plan
 from cranfield.version import __version__
@@ -195,10 +196,10 @@ def _named(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]
 
 def _refuse_others(data: object, number: str) -> None:
     """Raise TypeError for what is not {query: {document: ...}}."""
-    if not isinstance(data, Mapping):
+    if not isinstance(data, MAPPINGS):
         raise TypeError(f"expected {{query: {{document: {number}}}}}, got {data!r:.80}")
     for query, docs in data.items():
-        if not isinstance(query, str) or not isinstance(docs, Mapping):
+        if not isinstance(query, str) or not isinstance(docs, MAPPINGS):
             raise TypeError(
                 f"expected a text and {{document: {number}}}, got {query!r}: {docs!r:.80}"
             )

@@ -100,20 +100,18 @@ def check_met(met: Met, qrels: Qrels | None = None) -> None:
 
     `qrels` are judgments of the queries at the beginning of the run, if those of all are not held.
     """
-    run, seen, whole = met.run, met.seen, met.whole
+    run, whole = met.run, met.whole
     if whole and "ids" in (met.qrels.lists_of, run.lists_of):
-        check_lists(met.qrels, run, seen.n_shared + len(met.unknown))
-    if not seen.n_shared:
-        from cranfield.data.spelling import nothing_shared
+        check_lists(met.qrels, run, met.seen.n_shared + len(met.unknown))
+    if not met.n_hits:
+        from cranfield.data.spelling import nothing_shared, other_spelling
 
-        raise nothing_shared(met.qrels, run, met.unknown, seen.left_out)
-    if seen.n_hits == 0 and whole:
-        from cranfield.data.spelling import other_spelling
-
-        other = other_spelling(met.qrels if qrels is None else qrels, run)
+        if not met.seen.n_shared:
+            raise nothing_shared(met.qrels, run, met.unknown, met.seen.left_out)
+        other = other_spelling(met.qrels if qrels is None else qrels, run) if whole else None
         if other is not None:
             raise other
-    if not seen.n_queries:
+    if not met.n_queries:
         raise none_averaged(met.judging.queries, met.not_averaged, run.source)
 
 

@@ -63,6 +63,10 @@ def _stacked(columns: Iterable[Ints]) -> Ints:
 
 def matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
     """Yield each run's match. The blocks of all runs go through the same threads, in order."""
+    if None not in [run.nested for run in runs]:  # no threads: Python does not let go of them
+        for run in steps(runs, "scoring"):
+            yield _match_dicts(qrels, run, judging)
+        return
     try:
         yield from _matches(qrels, runs, judging, costs)
     except _TwiceError as found:
@@ -75,10 +79,6 @@ class _TwiceError(Exception):
 
 
 def _matches(qrels: Qrels, runs: Sequence[Run], judging: Judging, costs: bool) -> Iterator[Match]:
-    if None not in [run.nested for run in runs]:  # no threads: Python does not let go of them
-        for run in steps(runs, "scoring"):
-            yield _match_dicts(qrels, run, judging)
-        return
     apart: set[int] = set()  # runs of which a query came back: the rest need not be read
 
     def tasks() -> Iterator[tuple[int, Load]]:

@@ -79,6 +79,16 @@ class Met:
         raise NotImplementedError
 
     @property
+    def n_queries(self) -> int:
+        """How many queries are averaged."""
+        return self.seen.n_queries
+
+    @property
+    def n_hits(self) -> int:
+        """How many judged documents were retrieved."""
+        return self.seen.n_hits
+
+    @property
     def are_whole(self) -> bool:
         """Whether all grades are whole numbers."""
         raise NotImplementedError
@@ -195,16 +205,26 @@ class Meeting(Met):
         """How many queries of the qrels are not averaged, by a key of WHY."""
         return self.averaged.left_out
 
+    @property
+    def n_queries(self) -> int:
+        """How many queries are averaged."""
+        return len(self.averaged.query_ids)
+
+    @property
+    def n_hits(self) -> int:
+        """How many judged documents were retrieved."""
+        return len(self.match.row)
+
     @cached_property
     def seen(self) -> Seen:
         """What notes depend on."""
         match, placed = self.match, self.match.placed
         return Seen(
-            len(self.averaged.query_ids),
+            self.n_queries,
             int(np.count_nonzero(match.in_run)),
             int(np.count_nonzero(match.n_retrieved)),
             int(np.count_nonzero(match.n_retrieved > 1)),
-            len(match.row),
+            self.n_hits,
             *(placed.n_tied, placed.n_level, placed.n_unsorted, self.n_below),
             match.left_out,
             match.repeated,

@@ -8,7 +8,7 @@ from cranfield.data.run import Run, as_run
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import is_row, is_sparse, is_table
-from cranfield.formats.objects import refuse_lists_of_ids
+from cranfield.formats.objects import MAPPINGS, refuse_lists_of_ids
 
 
 def numbering() -> Callable[[str], str]:
@@ -49,7 +49,7 @@ def several_runs(
             return None
         numbered = numbering()
         return {numbered(one.name): one for one in [as_run(one, errors, columns) for one in run]}
-    if isinstance(run, Mapping) and not is_sparse(run):
+    if isinstance(run, MAPPINGS) and not is_sparse(run):
         some = (one for one in run.values() if is_sparse(one) or _holds_any(one))
         first = next(some, None)
         if type(first) is dict and type(next(iter(first.values()), None)) is float:

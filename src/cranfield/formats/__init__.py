@@ -13,7 +13,7 @@ from cranfield.formats.frames import is_sparse, table_rows
 from cranfield.formats.groups import groups_of_dict
 from cranfield.formats.header import NO_IDS, columns_for, listed_names
 from cranfield.formats.list_cells import apart
-from cranfield.formats.objects import LISTS, DictOfLists, NestedRows, nested
+from cranfield.formats.objects import LISTS, MAPPINGS, DictOfLists, NestedRows, nested
 from cranfield.formats.source import named
 
 
@@ -39,11 +39,11 @@ def rows_of(
         from cranfield.formats.files import file_rows  # and all formats, which a dict does not need
 
         return file_rows(data, what, format, columns)
-    if isinstance(data, Mapping) and not is_sparse(data):  # one kind of these is a dict
+    if isinstance(data, MAPPINGS) and not is_sparse(data):  # one kind of these is a dict
         groups = groups_of_dict(data) if what is What.QRELS else None
         if groups is not None:
             return groups
-        has_numbers = isinstance(next(iter(data.values()), {}), Mapping)
+        has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
         graded = what is What.RUN or has_numbers
         try:
             rows = NestedRows(nested(data, what), what, errors, graded=graded)

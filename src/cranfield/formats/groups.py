@@ -23,7 +23,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import in_order
 from cranfield.formats.identifiers import with_text_ids
-from cranfield.formats.objects import as_dict
+from cranfield.formats.objects import MAPPINGS, as_dict
 from cranfield.formats.values import is_number
 from cranfield.lazy import cached_property
 
@@ -126,7 +126,7 @@ def groups_of_dict(data: Mapping[Any, Any]) -> Groups | None:
 
 
 def _has_groups(docs: object) -> bool:
-    first = next(iter(docs.values()), None) if isinstance(docs, Mapping) else None
+    first = next(iter(docs.values()), None) if isinstance(docs, MAPPINGS) else None
     return isinstance(first[0] if isinstance(first, list | tuple) and first else first, Mapping)
 
 

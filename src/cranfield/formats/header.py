@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from cranfield.formats.columns import (
     plain_name,
     roles_of,
 )
+from cranfield.formats.values import is_list_cell
 from cranfield.options import is_whole
 
 _MOST_COLUMNS = 10_000
@@ -288,14 +289,6 @@ def list_columns(
         if at is not None:
             taken[role] = names[at]
     return taken
-
-
-def is_list_cell(value: object) -> bool:
-    """Tell whether a cell holds a list, or a text that is one: `["a"]`, `['a']`."""
-    if isinstance(value, str):
-        text = value.strip()
-        return text.startswith("[") and text.endswith("]")
-    return isinstance(value, list | tuple | Set) or getattr(value, "ndim", 0) == 1
 
 
 def may_split(name: str, names: Sequence[str], stated: ColumnsLike | None) -> bool:

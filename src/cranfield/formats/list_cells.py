@@ -22,10 +22,10 @@ from cranfield.formats.arrow_lists import listed
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of
 from cranfield.formats.block import Block, Cells, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in
-from cranfield.formats.header import is_list_cell, may_split
+from cranfield.formats.header import may_split
 from cranfield.formats.identifiers import are_ids, id_bytes
 from cranfield.formats.json_text import WrittenNumber
-from cranfield.formats.values import NUMBER, is_number, values_of
+from cranfield.formats.values import NUMBER, is_list_cell, is_number, values_of
 from cranfield.options import is_whole
 
 _INTEGER = re.compile(r"[+-]?\d+")

@@ -242,6 +242,10 @@ def _are_dicts(data: Mapping[Any, Any]) -> bool:
 
 _DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})
 
+#: For isinstance(): a dict, as nearly every mapping is, is told in a tenth of the time by its own
+#: class, which comes first.
+MAPPINGS = (dict, Mapping)
+
 
 def as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
     """Return a mapping of somebody's own kind as a dict; InputError if it is none of ids."""

@@ -3,7 +3,7 @@
 import math
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,14 @@ def is_number(value: Any) -> bool:
         return not math.isnan(value)
     except (struct.error, TypeError, OverflowError):
         return False
+
+
+def is_list_cell(value: object) -> bool:
+    """Tell whether a cell holds a list, or a text that is one: `["a"]`, `['a']`."""
+    if isinstance(value, str):
+        text = value.strip()
+        return text.startswith("[") and text.endswith("]")
+    return isinstance(value, list | tuple | Set) or getattr(value, "ndim", 0) == 1
 
 
 def packed(values: Iterable[Any], n: int) -> Floats | None:

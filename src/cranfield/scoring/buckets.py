@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cranfield.arrays.ids import IdList, Ids, Packed, decode, encode, ids_of
+from cranfield.arrays.memory import give_back
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.counts import Counts
 from cranfield.data.deal import Dealt
@@ -87,6 +88,7 @@ def score_in_buckets(
             ]
         parts = _Parts(judged, n_buckets)
         pieces = parts.evaluated(ways, dealt, bounds=bounds, digests=digests)
+        give_back()
         text = (
             f"Evaluated in {number_of(n_buckets, 'bucket')}, one after the other: rows were dealt "
             f"by their queries to {bytes_of(spill.size)} of temporary files in {spill.folder}."
