@@ -412,12 +412,10 @@ class Plan:
 
 
 def _fill(values: Floats, judged: Judged, parts: Iterable[tuple[slice | list[int], Alike]]) -> None:
-    beside_texts = values.dtype.kind == "O"
     for columns, alike in parts:
         found = alike.values(judged)
-        if beside_texts and found.dtype.kind in "biu":
-            found = found.astype(np.float64)  # as a column of numbers alone would have them
-        values[:, columns] = found
+        whole = values.dtype == object and found.dtype.kind in "biu"  # beside texts: doubles, too
+        values[:, columns] = found * 1.0 if whole else found
 
 
 def plan_of(measures: Iterable[Measure]) -> Plan:
