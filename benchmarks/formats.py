@@ -24,7 +24,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import types
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -309,38 +308,23 @@ def cranfield_object(load: Callable[[Path], Any], folder: Path) -> Call:
 
 
 def without_duplicate_check(folder: Path) -> Call:
-    """Return the call that evaluates the text, but does not sort to find duplicates.
-
-    The function `grouped` sorts for nothing else; it gets a numpy whose `sort` returns nothing.
-    """
-    import cranfield
+    """Return the call that evaluates the text, but looks for no duplicates in its blocks."""
+    from cranfield.data import order
 
     call = cranfield_file("text.run", folder)
-    modules = [m for name, m in sys.modules.items() if name.split(".")[0] == cranfield.__name__]
-    sorts = 0
+    looks = 0
 
-    class Numpy:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(np, name)
+    def none_in_several(keys: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return np.zeros(0, np.int64)
 
-        @staticmethod
-        def sort(keys: Any, *_: Any, **__: Any) -> Any:
-            nonlocal sorts
-            sorts += 1
-            return keys[:0]
-
-    true = next(m.grouped for m in modules if hasattr(m, "grouped"))
-    code, names = true.__code__, {**true.__globals__, "np": Numpy()}
-    patched = types.FunctionType(code, names, true.__name__, true.__defaults__, true.__closure__)
-    patched.__kwdefaults__ = true.__kwdefaults__
-    for module in modules:
-        if getattr(module, "grouped", None) is true:
-            setattr(module, "grouped", patched)  # noqa: B010 - no name that a module declares
+    vars(order)["in_several"] = none_in_several  # in this process, which is that of one side
 
     def checked() -> Any:
         result = call()
-        if not sorts:
-            raise RuntimeError("`grouped` does not call np.sort any more: change this side")
+        if not looks:
+            raise RuntimeError("`grouped` does not call in_several any more: change this side")
         return result
 
     return checked

@@ -36,7 +36,7 @@ class Held:
         """Return the judgments of some buckets."""
         inside = (self._bucket >= buckets.start) & (self._bucket < buckets.stop)
         ids = [self.whole.query_ids[i] for i in np.flatnonzero(inside).tolist()]
-        none = LeftOut()  # what is known of the whole is said once
+        none = LeftOut()  # the notes on the whole are given once
         return self.whole.of(ids).replaced(left_out=none, repeated=none, chunks=None, notes=())
 
 

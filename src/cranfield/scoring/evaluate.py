@@ -1,6 +1,6 @@
 """evaluate: judgments, a run and measures to scores."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never, Unpack, overload
 
@@ -24,7 +24,7 @@ from cranfield.scoring.scores import Scores, Systems
 
 if TYPE_CHECKING:
     from cranfield.formats.small.labels import LabelRows
-    from cranfield.scoring.rule import Convention
+    from cranfield.scoring.rule import Convention, Group
 
 _USUAL = Dealing()
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
@@ -193,20 +193,32 @@ def evaluate(
         )
     systems = each[0]
     if its is not None:
-        from cranfield.scoring.join import join
-
-        parts = [[found[name] for found in each] for name in several]
-        systems = Systems(join(its, known, groups, one) for one in parts)
-        if len(known) < len(wanted):
-            lacking = ", ".join(str(one) for one in wanted if one not in known)
-            text = f"Not computed, since {its.name} has no such measure: {lacking}."
-            note = Note("lacking", "info", text)
-            systems = Systems(replace(one, notes=(*one.notes, note)) for one in systems.values())
+        systems = _as_one(its, wanted, known, groups, each)
     if wants_hashes:
         systems = _with_fingerprints(systems, digest or judgments, several)
     found = systems if one is None else systems[one.name]
     warn_of(found.notes)
     return found
+
+
+def _as_one(
+    convention: "Convention",
+    wanted: Sequence[Measure],
+    known: Sequence[Measure],
+    groups: "Sequence[Group]",
+    each: Sequence[Systems],
+) -> Systems:
+    """Return the scores by each rule of a convention as one; a note names measures it lacks."""
+    from cranfield.scoring.join import join
+
+    parts = [[found[name] for found in each] for name in each[0]]
+    systems = Systems(join(convention, known, groups, one) for one in parts)
+    if len(known) == len(wanted):
+        return systems
+    lacking = ", ".join(str(one) for one in wanted if one not in known)
+    text = f"Not computed, since {convention.name} has no such measure: {lacking}."
+    note = Note("lacking", "info", text)
+    return Systems(replace(one, notes=(*one.notes, note)) for one in systems.values())
 
 
 def _with_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> Systems:
