@@ -8,7 +8,7 @@ from typing import Any, Never, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.alignment import align
+from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, Queries, result_of
 from cranfield.comparison.comparison import Comparison
@@ -17,7 +17,14 @@ from cranfield.comparison.flips import Paired
 from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.pair_tests import Tested, pairs_tested
 from cranfield.comparison.randomization import step_down
-from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings, SettingsOptions
+from cranfield.comparison.remarks import DRAWN
+from cranfield.comparison.settings import (
+    Alignment,
+    AlignmentOptions,
+    Correction,
+    Settings,
+    SettingsOptions,
+)
 from cranfield.data.judging import Judging
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
@@ -88,12 +95,22 @@ def compare(
     aligned = align(
         qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)
     )
+    found = compared(aligned, settings, slices)
+    warn_of(found.notes)
+    return found
+
+
+def compared(aligned: Aligned, settings: Settings, labels: Any = None) -> Comparison:
+    """Return what `compare` finds in scores that are aligned already; nothing is warned of.
+
+    `labels` are the `slices` of `compare`: labels of queries. A baseline is named as there.
+    """
     if not settings.all_pairs:
         named = aligned.names[0] if settings.baseline is None else settings.baseline
         settings = replace(settings, baseline=aligned.baseline(named))
     left, right = _pairs(aligned.names, settings.baseline)
     unjudged = unjudged_bounds(aligned, left, right, asked=settings.bounds)
-    given = None if slices is None else label_rows(slices)
+    given = None if labels is None else label_rows(labels)
     slicing, notes = slices_of(given, aligned.query_ids)
     every = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
     all_cells = [
@@ -110,9 +127,40 @@ def compare(
             results.append(result_of(cell, test, p, comparisons, bounds))
         if cells is all_cells[0]:
             notes += _of_families(cells, tested, [pair for pair, _ in corrected])
-    found = Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
-    warn_of(found.notes)
-    return found
+    return Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
+
+
+MANY_DIFFERENCES = 2_000_000  # pairs x queries: of more, no flips are drawn for every pair
+
+
+def every_pair(found: Comparison) -> Comparison:
+    """Return a comparison of each system with each other by the same scores, without slices.
+
+    What compares all pairs already is returned as it is. Where pairs x queries are more than
+    2,000,000, a test that draws flips or resamples would take minutes: then it is the t-test, and
+    a correction by flips becomes Holm's, one by permutations Tukey's. A note says so.
+
+    >>> from cranfield import compare
+    >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}, "c": {"q1": 0, "q2": 0}}
+    >>> pairs = every_pair(compare(half))["score"].pairs
+    >>> [(pair.system, pair.other, pair.difference) for pair in pairs]
+    [('a', 'b', 0.25), ('a', 'c', 0.75), ('b', 'c', 0.5)]
+    """
+    if found.settings.all_pairs:
+        return found
+    aligned, settings = found.aligned, replace(found.settings, baseline=None, all_pairs=True)
+    n_pairs, n_queries = math.comb(len(aligned.names), 2), len(aligned.query_ids)
+    if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in DRAWN:
+        return compared(aligned, settings)
+    quick: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
+    correction = quick.get(settings.correction, settings.correction)
+    of_all = compared(aligned, replace(settings, test="t", correction=correction))
+    text = (
+        f"{n_pairs:,} pairs on {n_queries:,} queries are compared by the t-test, which draws no "
+        f"flips; {found.settings.test} is the test of those with the baseline."
+    )
+    note = Note("pairs-by-t", "info", text, count=n_pairs)
+    return replace(of_all, data_notes=(*of_all.data_notes, note))
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:

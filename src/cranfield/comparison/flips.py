@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.lazy import cached_property
+from cranfield.lazy import cached_property, kept_while_small
 from cranfield.progress import stage
 
 ALL_UP_TO = 20  # queries: so many have all their flips tried
@@ -58,16 +58,26 @@ class Paired:
         """The number of queries."""
         return len(self.values)
 
-    @cached_property
+    def __len__(self) -> int:
+        """Return how many differences there are: of each pair on each query."""
+        return self.n_queries * len(self.left)
+
+    @kept_while_small
     def differences(self) -> Floats:
         """Each query's differences, 0 where scores are the same but for rounding.
 
         (n_queries, n_pairs)
         """
-        found: Floats = self.values[:, self.left] - self.values[:, self.right]
-        size = np.abs(self.values)
-        found[np.abs(found) <= 1e-14 * (size[:, self.left] + size[:, self.right])] = 0.0
-        return found
+        # A pair's stand side by side: that is the order in which their sums are added up.
+        scores = np.ascontiguousarray(self.values.T)
+        found = np.empty((len(self.left), self.n_queries))
+        step = max(1, _CELLS // (4 * max(1, self.n_queries)))  # pairs that fit in a core's cache
+        for begin in range(0, len(found), step):
+            some = slice(begin, begin + step)
+            left, right = scores[self.left[some]], scores[self.right[some]]
+            of_some = np.subtract(left, right, out=found[some])
+            of_some[np.abs(of_some) <= 1e-14 * (np.abs(left) + np.abs(right))] = 0.0
+        return found.T
 
     @cached_property
     def totals(self) -> Floats:

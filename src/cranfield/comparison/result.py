@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from cranfield.comparison.scale import is_geometric
+from cranfield.comparison.score_columns import known_measure
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 
@@ -143,7 +145,7 @@ class Result:
     @cached_property
     def by_ratio(self) -> bool:
         """Whether systems are compared by the ratio of their geometric means."""
-        return self.pairs[0].scale == "ratio"
+        return is_geometric(known_measure(self.measure))  # there need not be a pair to say so
 
     @cached_property
     def ordered(self) -> Sequence[System]:
