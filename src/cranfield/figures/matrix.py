@@ -23,6 +23,8 @@ _OF_PAIR = (
     "ties",
     "losses",
     "ratio",
+    "ratio_low",
+    "ratio_high",
 )
 
 
@@ -41,7 +43,7 @@ def pair_matrix(
     Returns:
         Figure; a point, of each pair once, has "system", "other", "difference" (of a measure with
         a geometric mean, of logarithms), "low", "high", "p", "p_adjusted", "verdict", "wins",
-        "ties", "losses" and "ratio". What does not exist is None.
+        "ties", "losses", "ratio", "ratio_low" and "ratio_high". What does not exist is None.
 
     Raises:
         InputError: there is one system.
