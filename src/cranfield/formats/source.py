@@ -131,7 +131,7 @@ class Source:
             yield told if kind is None else decompressed(told, kind)
 
     def digest(self) -> str | None:
-        """Return the SHA-256 of the bytes as they are stored; None if they can be read only once."""
+        """Return the SHA-256 of what is stored; None of what can be read only once."""
         import hashlib
 
         with contextlib.suppress(InputError, OSError, ValueError):
