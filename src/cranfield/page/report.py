@@ -14,7 +14,7 @@ from cranfield.page.blob import safe_json
 from cranfield.page.board import Board
 from cranfield.page.content import content_of
 from cranfield.page.depth import cutoffs, judged, recall
-from cranfield.page.element import Markup, element, escaped, joined, name_of
+from cranfield.page.element import NOTHING, Markup, element, escaped, joined, name_of
 from cranfield.page.evidence import Evidence
 from cranfield.page.frame import filled
 from cranfield.page.headline import board_note, facts, headline
@@ -174,11 +174,12 @@ def _page(evidence: Evidence) -> str:
         "KICKER": name_of(evidence.title),
         "VERDICT": headline(evidence),
         "FACTS": joined(element("li", one) for one in facts(evidence)),
+        "GRAVE": _grave(evidence.notes),
         "BOARD_NOTE": board_note(evidence),
         "BOARD": Board(evidence).markup,
         "MEANS": means_table(evidence),
         "RECIPE": recipe(evidence),
-        "NOTES": _notes(evidence.notes),
+        "NOTES": _notes(one for one in evidence.notes if not one.is_grave),
         "DATA": safe_json(content_of(evidence, scores)),
         "SCORES": scores.data,
         "LISTS": "" if evidence.rankings is None else evidence.rankings.data,
@@ -187,5 +188,12 @@ def _page(evidence: Evidence) -> str:
     return filled(parts)
 
 
+def _grave(notes: Iterable[Note]) -> Markup:
+    """Return what makes numbers doubtful, to be read before them; nothing if nothing does."""
+    grave = [one for one in notes if one.is_grave]
+    return element("ul", _notes(grave), class_="grave") if grave else NOTHING
+
+
 def _notes(notes: Iterable[Note]) -> Markup:
-    return joined(element("li", str(one), class_=one.severity) for one in notes)
+    """Return notes as the items of a list."""
+    return joined(element("li", str(one)) for one in notes)
