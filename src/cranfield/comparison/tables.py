@@ -27,7 +27,7 @@ from cranfield.render.table import Column, Table, legend, wanted
 
 _MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
-_TESTS = {
+TESTS = {
     "randomization": "randomization test, two-sided",
     "t": "t-test, two-sided",
     "wilcoxon": "Wilcoxon's signed-rank test, two-sided",
@@ -261,7 +261,7 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
 def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return the line that says how it was tested; more of it where slices differ."""
     first = results[0]
-    said = [_TESTS[settings.test]]
+    said = [TESTS[settings.test]]
     if settings.test in ("randomization", "wilcoxon"):
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}

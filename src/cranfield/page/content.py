@@ -16,7 +16,8 @@ from cranfield.figures.matrix import pair_matrix
 from cranfield.page.evidence import Evidence
 from cranfield.page.headline import families
 from cranfield.page.scores_block import ScoresBlock
-from cranfield.render.numbers import percent
+from cranfield.page.sheets import how_to_explain
+from cranfield.render.numbers import percent, queries_of
 
 LONGEST_QUESTION = 300  # characters
 Point = Mapping[str, Any]
@@ -27,7 +28,7 @@ def content_of(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
     """Return everything but the scores, the rankings and the worksheets."""
     place = {name: i for i, name in enumerate(evidence.systems)}
     found, baseline, lists = evidence.found, evidence.baseline, evidence.rankings
-    settings = found.settings
+    settings, sheets, how = found.settings, evidence.sheets, how_to_explain(found)
     against, of_pairs = families(evidence)
     return {
         "v": 1,
@@ -52,10 +53,11 @@ def content_of(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
         "grades": _grades(found),
         "depth": evidence.depth,
         "lists": {"n": lists.n, "of": lists.of} if lists is not None and lists.n else None,
-        "sheets": None,
-        "explain": None,
-        "why": None,
-        "said": {},
+        "sheets": None if sheets is None else {"systems": [*sheets.systems], "n": sheets.n},
+        "explain": how and how.template,
+        "runs": how and [*how.runs],
+        "why": _why(evidence),
+        "said": _said(evidence),
     }
 
 
@@ -168,3 +170,35 @@ def _n_relevant(found: Comparison) -> list[int] | None:
     n = np.bincount(qrels.query[qrels.grade > 0], minlength=len(qrels.query_ids)).tolist()
     of = dict(zip(qrels.query_ids, n, strict=True))
     return [of.get(query, 0) for query in found.aligned.query_ids]
+
+
+def _why(evidence: Evidence) -> str | None:
+    """Return why there are no rankings, or not those of all queries."""
+    lists = evidence.rankings
+    if lists is None:
+        return (
+            "These are scores that were made before, and come without rankings. A report of the "
+            "judgments and runs themselves shows what each system ranked."
+        )
+    if lists.n < lists.of:
+        return (
+            f"The page has the rankings of {lists.n:,} of {queries_of(lists.of)}, those on which "
+            "the systems' scores differ most; more would make it too large (a larger budget: "
+            "--budget, or budget=)."
+        )
+    return None
+
+
+def _said(evidence: Evidence) -> dict[str, list[str]]:
+    """Return what to know of a part of the page, where it is read: sentences by the part."""
+    said: dict[str, list[str]] = {}
+    for note in evidence.pairs.notes:
+        if note.code == "pairs-by-t":
+            said.setdefault("pairs", []).append(note.text)
+    for note in evidence.rankings.notes if evidence.rankings is not None else ():
+        said.setdefault("lists", []).append(note.text)
+    if evidence.judged is None and evidence.found.aligned.source is not None:
+        said["judged"] = ["These judgments do not say which other documents were judged."]
+    if evidence.cutoffs is None and evidence.found.aligned.source is not None:
+        said["cutoffs"] = ["No measure that was compared has a cutoff at a rank."]
+    return said

@@ -8,6 +8,7 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Pair
 from cranfield.notes import Note
 from cranfield.page.rankings import EmbeddedRankings
+from cranfield.page.sheets import Sheets
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,7 @@ class Evidence:
     cutoffs: Mapping[str, Any] | None
     recall: Mapping[str, Any] | None
     judged: Mapping[str, Any] | None
+    sheets: Sheets | None
     notes: Sequence[Note]
 
     @property

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import System
-from cranfield.comparison.tables import method_of
+from cranfield.comparison.tables import TESTS, told_by
 from cranfield.page.digits import change, digits, interval
 from cranfield.page.element import Markup, element, escaped, joined, name_of
 from cranfield.page.evidence import Evidence
@@ -15,15 +16,28 @@ _NAMED = 3  # systems that share the first place
 
 
 def families(evidence: Evidence) -> tuple[str | None, str | None]:
-    """Return in words what the p-values are of: those against the baseline, those of all pairs."""
+    """Return in words which p-values there are: those against the baseline, those of all pairs.
+
+    The two are corrected for different numbers of comparisons, and may be of different tests.
+    """
     if len(evidence.systems) == 1:
         return None, None
     measure = evidence.measures[0]
-    against, of_pairs = (
-        " ".join(method_of([one[measure]], one.settings))
-        for one in (evidence.found, evidence.pairs)
-    )
-    return (None if evidence.baseline is None else against), of_pairs
+    of_pairs = _family(evidence.pairs, measure, "of all {} pairs")
+    if evidence.baseline is None:
+        return None, of_pairs
+    return _family(evidence.found, measure, "of the {} comparisons with the baseline"), of_pairs
+
+
+def _family(found: Comparison, measure: str, which: str) -> str:
+    """Return the name of p-values, the comparisons that they are corrected for, and the test."""
+    settings, result = found.settings, found[measure]
+    test = TESTS[settings.test]
+    if settings.test == "bayes":
+        return test
+    which = which.format(f"{result.comparisons:,}")
+    which += " under all measures" if settings.family == "all" else ""
+    return f"{told_by(result, settings)} {which}, {test}"
 
 
 def headline(evidence: Evidence) -> Markup:
@@ -117,17 +131,15 @@ def board_note(evidence: Evidence) -> Markup:
     said = f"Mean {result.measure} over {queries_of(len(evidence.query_ids))}, with its "
     said += f"{percent(1 - settings.alpha)} interval"
     parts: list[str] = [said, "." if result.rising else "; less is better."]
+    against, of_pairs = families(evidence)
     if base is not None:
-        marks = ((_UP, "up", " better, "), (_DOWN, "down", " worse than it beyond chance; "))
-        parts += [" The dashed line is the baseline, ", name_of(base, _LONGEST), ". "]
+        marks = ((_UP, "up", " better, "), (_DOWN, "down", " worse than it beyond chance, "))
+        parts += [" The dashed line is the baseline, ", name_of(base, _LONGEST), ": "]
         parts += [joined([element("b", sign, class_=kind), said]) for sign, kind, said in marks]
-        parts += [element("b", _NEITHER, class_="none"), " no evidence of a difference. "]
-        parts += [f"p-values here: {families(evidence)[0]}."]
-    if len(evidence.systems) > 1 and evidence.alike(result.measure):
         parts += [
-            " ",
-            element("span", "≈1", class_="eq"),
-            " not told from the first by the test of ",
+            element("b", _NEITHER, class_="none"),
+            f" no evidence of a difference ({against}).",
         ]
-        parts += [f"all pairs: {families(evidence)[1]}."]
+    if len(evidence.systems) > 1 and evidence.alike(result.measure):
+        parts += [" ", element("b", "≈1"), f" not told from the first ({of_pairs})."]
     return joined(parts)

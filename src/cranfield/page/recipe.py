@@ -1,18 +1,18 @@
 """The recipe: what it takes to make a page again, with hashes of what was read."""
 
-import hashlib
-import os
 import platform
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.tables import method_of
 from cranfield.data.judging import Judging
+from cranfield.errors import InputError
 from cranfield.formats.source import Source
-from cranfield.page.element import Markup, element, joined, name_of
+from cranfield.page.element import Markup, element, escaped, joined, name_of
 from cranfield.page.evidence import Evidence
-from cranfield.page.headline import families
 from cranfield.progress import steps
 from cranfield.version import __version__
 
@@ -37,16 +37,20 @@ def _lines(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
         yield from _inputs(aligned.source)
     query_hash = evidence.found[evidence.measures[0]].queries_hash
     yield "Queries", joined([f"{len(evidence.query_ids):,}, ids ", _hash(query_hash)])
-    against, of_pairs = families(evidence)
-    if against is not None:
-        yield "Beside the baseline", joined([name_of(str(evidence.baseline)), f": {against}"])
-    if of_pairs is not None:
-        yield "All pairs", of_pairs
+    if evidence.baseline is not None:
+        yield "Baseline", joined([name_of(evidence.baseline), f": {_method(evidence.found)}"])
+    if len(evidence.systems) > 1:
+        yield "All pairs", _method(evidence.pairs)
     yield from _options(evidence)
     versions = (
         f"cranfield {__version__}, Python {platform.python_version()}, numpy {np.__version__}"
     )
     yield "Versions", versions
+
+
+def _method(found: Comparison) -> str:
+    """Return how systems were tested, under the first measure."""
+    return " ".join(method_of([found[found.aligned.measures[0]]], found.settings))
 
 
 def _inputs(source: "Evaluated") -> Iterator[tuple[str, Markup]]:
@@ -58,19 +62,17 @@ def _inputs(source: "Evaluated") -> Iterator[tuple[str, Markup]]:
 
 def _files(sources: Sequence[Source]) -> Markup:
     if not sources:
-        return Markup("from Python, no file")
+        return escaped("from Python: no file")
     return joined((joined([name_of(one.name), " ", _content(one)]) for one in sources), ", ")
 
 
 def _content(source: Source) -> Markup:
     """Return the hash of a file as it is stored, if it can be read again."""
-    if source.is_url or not os.path.isfile(source.path):
-        return Markup("(not a file of this machine, no hash)")
     try:
-        with open(source.path, "rb") as stream:
-            return _hash(hashlib.file_digest(stream, "sha256").hexdigest())
-    except OSError:
-        return Markup("(cannot be read any more, no hash)")
+        digest = source.digest()
+    except InputError:
+        return escaped("(cannot be read any more: no hash)")
+    return escaped("(read only once: no hash)") if digest is None else _hash(digest)
 
 
 def _hash(digest: str) -> Markup:
