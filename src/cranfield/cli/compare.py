@@ -1,16 +1,12 @@
 """`cranfield compare QRELS RUN RUN...`."""
 
-from typing import Any
-
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.several import Several, place_of, saved_option
+from cranfield.cli.data import DataOptions, data_options, judging_options
+from cranfield.cli.several import Several, saved_option
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.compare import compare
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
-from cranfield.errors import OptionError
 from cranfield.options import whole
 
 
@@ -64,21 +60,6 @@ def command(
             {"query_texts"}, "has no effect without --changes, which shows queries"
         )
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
-    files, measures = several.files, several.measures(DEFAULT_MEASURES)
-    refuse_two_inputs(several.qrels, *several.runs)
-    if settings.all_pairs and baseline is not None:
-        raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
-    judgments, opened = several.read(files)
-    if baseline is not None:
-        known = [one.name for one in opened or ()]
-        at = None if baseline in known else place_of(baseline, files)
-        if at is not None and opened is not None:
-            baseline = known[at]
-        elif at is not None:
-            refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
-            files.insert(0, files.pop(at))
-            baseline = several.saved_name(files[0])
-    chosen: Any = {**settings.unusual(), **several.options, "baseline": baseline}
-    found = compare(judgments, opened, measures, slices=slices, **chosen)
+    found = several.compared(settings, baseline, slices)
     of_tables = {"means": means, "changes": changes or 0}
     show(found, form, of_tables=of_tables, query_texts=query_texts)

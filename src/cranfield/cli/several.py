@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cranfield.cli import flags
-from cranfield.cli.data import READING, DataOptions
-from cranfield.comparison.alignment import align
-from cranfield.comparison.settings import Alignment
+from cranfield.cli.data import READING, DataOptions, refuse_two_inputs
+from cranfield.comparison.alignment import DEFAULT_MEASURES, align
+from cranfield.comparison.compare import compare
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
@@ -68,6 +70,25 @@ class Several:
             if error.kind not in ("columns", "no ids"):
                 raise
             raise error.because("For saved scores of queries, add --saved.") from None
+
+    def compared(self, settings: Settings, baseline: str | None, slices: Any = None) -> Comparison:
+        """Return the comparison of the systems; the baseline may be named by its file."""
+        files, measures = self.files, self.measures(DEFAULT_MEASURES)
+        refuse_two_inputs(self.qrels, *self.runs)
+        if settings.all_pairs and baseline is not None:
+            raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
+        judgments, opened = self.read(files)
+        if baseline is not None:
+            known = [one.name for one in opened or ()]
+            at = None if baseline in known else place_of(baseline, files)
+            if at is not None and opened is not None:
+                baseline = known[at]
+            elif at is not None:
+                refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
+                files.insert(0, files.pop(at))
+                baseline = self.saved_name(files[0])
+        chosen: Any = {**settings.unusual(), **self.options, "baseline": baseline}
+        return compare(judgments, opened, measures, slices=slices, **chosen)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.judge import by_grade
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Ties
-from cranfield.data.run import Ranking
+from cranfield.data.ranking import Ranking
 from cranfield.explanation.scene import Scene, graded
 from cranfield.measures import Measure
 from cranfield.scoring.completions import reachable_grade
