@@ -315,9 +315,9 @@ def test_overlap_can_be_had_of_the_ranks() -> None:
             for system in (a, b):
                 top = {rank: doc for doc, rank in zip(one["d"], one["r"][system], strict=True)}
                 lists.append([top[rank] for rank in range(1, 11) if rank in top])
-            wanted = [sorted_by(runs[system][query])[:10] for system in (a, b)]
-            assert lists == wanted
-            assert by_ranks(one["r"][a], one["r"][b], 10) == pytest.approx(rbo(*wanted).ext)
+            mine, theirs = (sorted_by(runs[system][query])[:10] for system in (a, b))
+            assert lists == [mine, theirs]
+            assert by_ranks(one["r"][a], one["r"][b], 10) == pytest.approx(rbo(mine, theirs).ext)
 
 
 def by_ranks(a: list[int], b: list[int], depth: int, p: float = 0.9) -> float:

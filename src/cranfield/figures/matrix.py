@@ -41,6 +41,8 @@ _OF_PAIR = (
     "ties",
     "losses",
     "ratio",
+    "ratio_low",
+    "ratio_high",
 )
 
 
@@ -59,7 +61,7 @@ def pair_matrix(
     Returns:
         Figure; a point, of each pair once, has "system", "other", "difference" (of a measure with
         a geometric mean, of logarithms), "low", "high", "p", "p_adjusted", "verdict", "wins",
-        "ties", "losses" and "ratio". What does not exist is None.
+        "ties", "losses", "ratio", "ratio_low" and "ratio_high". What does not exist is None.
 
     Raises:
         InputError: there is one system.
