@@ -1,16 +1,8 @@
 """`cranfield compare QRELS RUN RUN...`."""
 
-from typing import Any
-
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.several import Several, place_of, saved_option
+from cranfield.cli.several import Comparing, comparing_options
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
-from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.compare import compare
-from cranfield.comparison.settings import Alignment, Settings
-from cranfield.data.judging import Judging
-from cranfield.errors import OptionError
 from cranfield.options import whole
 
 
@@ -18,18 +10,7 @@ from cranfield.options import whole
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
-    names: tuple[str, ...] = flags.measures(
-        "What to compare", f"{DEFAULT_MEASURES}, or all that were saved"
-    ),
-    baseline: str | None = flags.option(
-        metavar="NAME",
-        help="The system that the others are compared with, by its name or its file.  "
-        "[default: the first]",
-    ),
-    settings: Settings = flags.family(Settings, without=("baseline",), group="Statistics"),
-    saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment, group="Reading files"),
-    slices: str | None = flags.slices("compare on those of each label by themselves, too"),
+    comparing: Comparing = comparing_options,
     means: bool = flags.option(
         group="Output", is_flag=True, help="Show each system's mean with its own interval, too."
     ),
@@ -41,10 +22,7 @@ def command(
         help="Show of each pair the N queries that change most, too: first those that get worse, "
         "the worst first, then those that get better.",
     ),
-    rel: float | None = flags.rel(),
     query_texts: str | None = query_texts_option,
-    judging: Judging = judging_options,
-    data: DataOptions = data_options,
     form: Format = format_option,
 ) -> None:
     """Compare systems: is one better, by how much, how sure is that, and where.
@@ -63,22 +41,6 @@ def command(
         flags.refuse_options(
             {"query_texts"}, "has no effect without --changes, which shows queries"
         )
-    several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
-    files, measures = several.files, several.measures(DEFAULT_MEASURES)
-    refuse_two_inputs(several.qrels, *several.runs)
-    if settings.all_pairs and baseline is not None:
-        raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
-    judgments, opened = several.read(files)
-    if baseline is not None:
-        known = [one.name for one in opened or ()]
-        at = None if baseline in known else place_of(baseline, files)
-        if at is not None and opened is not None:
-            baseline = known[at]
-        elif at is not None:
-            refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
-            files.insert(0, files.pop(at))
-            baseline = several.saved_name(files[0])
-    chosen: Any = {**settings.unusual(), **several.options, "baseline": baseline}
-    found = compare(judgments, opened, measures, slices=slices, **chosen)
+    found = comparing.compared(qrels, runs)
     of_tables = {"means": means, "changes": changes or 0}
     show(found, form, of_tables=of_tables, query_texts=query_texts)

@@ -8,16 +8,9 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
 from cranfield.cli.terminal import note
 from cranfield.data.judging import Judging
-from cranfield.figures import (
-    DEPTH,
-    SUFFIXES,
-    WEIGHTED,
-    Figure,
-    precision_recall,
-    rank_weights,
-    reciprocal_rank,
-    suffix_of,
-)
+from cranfield.figures import Figure, precision_recall, rank_weights, reciprocal_rank
+from cranfield.figures.figure import SUFFIXES, suffix_of
+from cranfield.figures.weights import DEPTH, WEIGHTED
 
 
 def _checked(_: click.Context, __: click.Parameter, path: str) -> str:

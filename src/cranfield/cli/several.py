@@ -6,9 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cranfield.cli import flags
-from cranfield.cli.data import READING, DataOptions
-from cranfield.comparison.alignment import align
-from cranfield.comparison.settings import Alignment
+from cranfield.cli.data import (
+    READING,
+    DataOptions,
+    data_options,
+    judging_options,
+    refuse_two_inputs,
+)
+from cranfield.comparison.alignment import DEFAULT_MEASURES, align
+from cranfield.comparison.compare import compare
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
@@ -69,6 +77,27 @@ class Several:
                 raise
             raise error.because("For saved scores of queries, add --saved.") from None
 
+    def compared(
+        self, settings: Settings, baseline: str | None, slices: str | None = None
+    ) -> Comparison:
+        """Return the comparison of the systems; the baseline may be named by its file."""
+        files, measures = self.files, self.measures(DEFAULT_MEASURES)
+        refuse_two_inputs(self.qrels, *self.runs)
+        if settings.all_pairs and baseline is not None:
+            raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
+        judgments, opened = self.read(files)
+        if baseline is not None:
+            known = [one.name for one in opened or ()]
+            at = None if baseline in known else place_of(baseline, files)
+            if at is not None and opened is not None:
+                baseline = known[at]
+            elif at is not None:
+                refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
+                files.insert(0, files.pop(at))
+                baseline = self.saved_name(files[0])
+        chosen: Any = {**settings.unusual(), **self.options, "baseline": baseline}
+        return compare(judgments, opened, measures, slices=slices, **chosen)
+
     @property
     def options(self) -> dict[str, Any]:
         """What the functions are told of scores, and of runs: what is not at its default."""
@@ -93,6 +122,49 @@ saved_option = flags.option(
     group="Reading files",
     is_flag=True,
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
+)
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """How systems are to be compared: what every command that compares them takes."""
+
+    names: tuple[str, ...]  # of the measures
+    baseline: str | None
+    settings: Settings
+    saved: bool
+    alignment: Alignment
+    slices: str | None
+    rel: float | None
+    judging: Judging
+    data: DataOptions
+
+    def compared(self, qrels: str, runs: tuple[str, ...]) -> Comparison:
+        """Return the comparison of some runs, or of saved scores."""
+        several = Several(
+            *(qrels, runs, self.names, self.saved, self.alignment, self.rel),
+            *(self.judging, self.data),
+        )
+        return several.compared(self.settings, self.baseline, self.slices)
+
+
+comparing_options = flags.gathered(
+    Comparing,
+    {
+        "names": flags.measures("What to compare", f"{DEFAULT_MEASURES}, or all that were saved"),
+        "baseline": flags.option(
+            metavar="NAME",
+            help="The system that the others are compared with, by its name or its file.  "
+            "[default: the first]",
+        ),
+        "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
+        "saved": saved_option,
+        "alignment": flags.family(Alignment, group="Reading files"),
+        "slices": flags.slices("compare on those of each label by themselves, too"),
+        "rel": flags.rel(),
+        "judging": judging_options,
+        "data": data_options,
+    },
 )
 
 

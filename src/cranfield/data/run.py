@@ -2,19 +2,20 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Union
 
+import numpy as np
 from numpy.typing import NDArray
 
-from cranfield.arrays.ids import decode, encode
-from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.ids import IdList, decode, encode
 from cranfield.arrays.threads import in_threads
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, placed
+from cranfield.data.ranking import Ranking, Rankings
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import (
@@ -28,7 +29,7 @@ from cranfield.formats.block import (
     Role,
     Rows,
     joined,
-    no_rows_of,
+    no_rows,
 )
 from cranfield.formats.columns import ColumnsLike, What, in_order
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
@@ -68,22 +69,6 @@ class Written(NamedTuple):
     lost: Sequence[Role] = ()  # columns of the run that the format has no place for
     repeated: LeftOut = LeftOut()  # rows whose document another row of the query has, too
     chunks: int = 0  # before those of a document were merged; 0: none were
-
-
-class Ranking(NamedTuple):
-    """The documents of one query, best rank first, and the ranks that equal scores take up."""
-
-    docs: Sequence[str]
-    tie_first: Ints  # (documents,) the first rank of its score
-    tie_size: Ints  # (documents,) how many documents have that score
-    scores: Floats | None  # (documents,) what the run says; None: it is ranked by no score
-    costs: Floats | None = None  # (documents,) of looking at each, if they were asked for
-
-    def take(self, rows: Ints | slice) -> "Ranking":
-        """Return some of the documents, in this order."""
-        docs = self.docs[rows] if isinstance(rows, slice) else [self.docs[i] for i in rows.tolist()]
-        scores, costs = (None if one is None else one[rows] for one in (self.scores, self.costs))
-        return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
 
 
 class Run(Documents):
@@ -284,24 +269,28 @@ class Run(Documents):
             sum(n for *_, n in parts),
         )
 
-    def of(
-        self,
-        query: str,
-        order: Order = "score",
-        *,
-        costs: bool = False,
-    ) -> "Run":
-        """Return the run of one query alone, in memory; it retrieves nothing if it has no rows.
+    def of(self, query: str, order: Order = "score", *, costs: bool = False) -> "Run":
+        """Return the run of one query alone: see `only`."""
+        return self.only([query], order, costs=costs)
 
-        It is there to be ranked by `order`; `costs`: whether those of its documents are wanted.
+    def only(
+        self, query_ids: Collection[str], order: Order = "score", *, costs: bool = False
+    ) -> "Run":
+        """Return the run of some queries alone, in memory; it is read once, however many they are.
+
+        A query without rows is one for which it retrieves nothing. It is there to be ranked by
+        `order`; `costs`: whether those of its documents are wanted.
         """
         if isinstance(self._rows, NestedRows) and self.nested is not None:
-            return self._with(self._rows.over({query: self.nested.get(query, {})}), None)
-        key = encode(query)
+            nested = self.nested
+            return self._with(
+                self._rows.over({one: nested.get(one, {}) for one in query_ids}), None
+            )
+        keys = set(map(encode, query_ids))
 
         def rows(load: Load) -> tuple[Block | None, LeftOut]:
             block = load()
-            return block.of(key), block.left_out
+            return block.among(keys), block.left_out
 
         parts: list[tuple[Block | None, LeftOut]] = []
         if self.errors == "strict" and self.numbers >= {"score", "rank"}:
@@ -311,21 +300,58 @@ class Run(Documents):
         parts = parts or [*in_threads(rows, self.blocks(order, costs=costs))]
         left_out = sum((left_out for _, left_out in parts), LeftOut())
         blocks = [block for block, _ in parts if block is not None]
-        found = joined(blocks) if blocks else no_rows_of(key, self.numbers)
-        held = HeldRows(replace(found, left_out=left_out), self._rows)
+        found = joined(blocks) if blocks else no_rows(self.numbers)
+        there = found.query.take(found.query.begins()).to_list()
+        if len(set(there)) < len(there):  # a query comes back after others
+            from cranfield.data.regroup import together
+
+            found = together(found)
+        empty = sorted(keys.difference(there))
+        held = HeldRows(replace(found, left_out=left_out, empty=empty), self._rows)
         return self._with(held, self.made_of)
 
-    def ranking(self, judging: Judging, *, costs: bool = False) -> "Ranking":
+    def apart(self) -> "dict[str, Run]":
+        """Return a run that `only` returned query by query, each as `of` returns it."""
+        if isinstance(self._rows, NestedRows):
+            return {one: self.of(one) for one in self._rows.data}
+        found = {}
+        for load in self._rows.blocks(self._rows.numbers, self.errors):
+            every = load()
+            begins = every.query.begins()
+            queries = every.query.take(begins).to_texts()
+            bounds = pairwise([*begins.tolist(), len(every)])
+            parts = {one: every.take(slice(*its)) for one, its in zip(queries, bounds, strict=True)}
+            for key in every.empty:
+                parts[decode(key)] = replace(no_rows(every.columns), empty=[key])
+            for query, part in parts.items():
+                held = HeldRows(replace(part, left_out=every.left_out), self._rows)
+                found[query] = self._with(held, self.made_of)
+        return found
+
+    def ranking(self, judging: Judging, *, costs: bool = False) -> Ranking:
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
-        block = next(self.blocks(judging.order, costs=costs))()
-        whole = self.grouped(block, judging)
+        _, found = self._in_order(next(self.blocks(judging.order, costs=costs)), judging)
+        return found._replace(docs=[*found.docs])
+
+    def rankings(self, judging: Judging) -> Iterator[Rankings]:
+        """Yield the rankings of the queries of a run that `only` returned, block by block."""
+        for load in self.blocks(judging.order):
+            whole, every = self._in_order(load, judging)
+            bounds = map(slice, whole.starts[:-1].tolist(), whole.starts[1:].tolist())
+            rows = dict(zip(whole.queries.to_texts(), bounds, strict=True))
+            rows |= dict.fromkeys(map(decode, whole.block.empty), slice(0, 0))
+            first, size = every.tie_first.astype(np.int32), every.tie_size.astype(np.int32)
+            yield Rankings(Ranking(every.docs, first, size, None), rows)
+
+    def _in_order(self, load: Load, judging: Judging) -> tuple[Grouped, Ranking]:
+        """Rank a block's rows: by query, and those of all queries one below the other."""
+        whole = self.grouped(load(), judging)
         place = placed(whole, judging, with_ties=True)
-        rows = place.rank.argsort()
+        rows = np.lexsort((place.rank, whole.group))
         ranked = whole.block.take(rows)
-        docs = list(map(decode, ranked.doc.to_list()))
-        scores = None if whole.by is None else ranked.value
-        first, size = place.tie_first[rows], place.tie_size[rows]
-        return Ranking(docs, first, size, scores, ranked.columns.get("cost"))
+        docs, scores = IdList(ranked.doc.compact()), None if whole.by is None else ranked.value
+        ties = place.tie_first[rows], place.tie_size[rows]
+        return whole, Ranking(docs, *ties, scores, ranked.columns.get("cost"))
 
     def to_dict(self, duplicates: Duplicates = "refuse") -> dict[str, dict[str, float]]:
         """Return `{query_id: {doc_id: score}}`; a run without scores has minus the rank as one.

@@ -12,7 +12,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.match import Match
 from cranfield.data.order import tie_order
 from cranfield.data.qrels import Qrels
-from cranfield.data.run import Ranking
+from cranfield.data.ranking import Ranking
 from cranfield.errors import OptionError
 
 

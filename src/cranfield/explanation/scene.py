@@ -1,8 +1,9 @@
 """Scene: one query, the run's ranking and the judgments, with the names of the documents."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +13,42 @@ from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
-from cranfield.data.run import Ranking, Run
+from cranfield.data.ranking import Ranking
+from cranfield.data.run import Run
 from cranfield.data.unretrieved import rows_below, with_more
 from cranfield.errors import InputError, nearest
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.render.numbers import queries_of
+
+
+class Seen(NamedTuple):
+    """One query's ranking as a measure sees it, and as it was before: see `Scene`."""
+
+    kept: Ranking
+    ranking: Ranking
+    whole: Ranking
+    grades: Mapping[str, float]
+    below: frozenset[str]
+
+    @classmethod
+    def of(cls, alone: Qrels, whole: Ranking, judging: Judging) -> "Seen":
+        """Judge a whole ranking; `alone` are the judgments of its query alone."""
+        docs, depth = alone.doc_lists[0], judging.depth
+        below: list[str] = []
+        grades = dict(zip(docs, alone.grade[alone.starts[0] :].tolist(), strict=True))
+        if judging.unretrieved == "below":
+            whole, depth = whole.take(slice(depth)), None
+            retrieved = np.array([*map({*whole.docs}.__contains__, docs)], np.bool_)
+            below = [docs[row] for row in rows_below(alone, retrieved, judging).tolist()]
+            whole = with_more(whole, below)
+        if not judging.in_one_order and judging.ties != "expected":
+            keys = by_grade(judging.ties, whole.tie_first, graded(grades, whole.docs))
+            whole = whole.take(keys.argsort(kind="stable"))
+        kept = ranking = whole if depth is None else whole.take(slice(depth))
+        if judging.judged_only:
+            kept = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
+        return cls(kept, ranking, whole, grades, frozenset(below))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,39 +117,42 @@ class Scene:
         *,
         costs: bool = False,
     ) -> "Scene":
-        """Judge one query of a run.
+        """Judge one query of a run: see `each`."""
+        (found,) = cls.each(qrels, run, [query], judging, costs=costs)
+        return found
+
+    @classmethod
+    def each(
+        cls,
+        qrels: Qrels,
+        run: Run,
+        queries: Collection[str],
+        judging: Judging,
+        *,
+        costs: bool = False,
+    ) -> "Iterator[Scene]":
+        """Judge some queries of a run, which is read once, each as if it were alone.
 
         `costs`: whether the measure takes those of the run. Raises InputError if the judgments do
-        not have the query, or for lists of ids that are not as many on both sides.
+        not have a query, or for lists of ids that are not as many on both sides.
         """
-        if query not in qrels.query_ids:
-            raise InputError(
-                f"the qrels have no query {query!r:.80}",
-                source=qrels.source,
-                hint=queries_like(query, qrels),
-            )
+        for query in queries:
+            if query not in qrels.query_ids:
+                raise InputError(
+                    f"the qrels have no query {query!r:.80}",
+                    source=qrels.source,
+                    hint=queries_like(query, qrels),
+                )
         if "ids" in (qrels.lists_of, run.lists_of):
             judge(qrels, run, judging)  # which refuses lists that are not as many on both sides
-        alone, run = qrels.of([query]), run.against(qrels.spans, judging.overlap)
-        its = run.of(query, judging.order, costs=costs)
-        # Other queries may have judged documents: that this one has none is no reason to refuse it.
-        meeting = judge(alone, its, judging, costs=costs, whole=False)
-        docs, starts = alone.doc_lists[0], alone.starts
-        grades = dict(zip(docs, alone.grade[starts[0] :].tolist(), strict=True))
-        whole, depth, below = its.ranking(judging, costs=costs), judging.depth, []
-        if judging.unretrieved == "below":
-            whole, depth = whole.take(slice(depth)), None
-            retrieved = np.array([*map({*whole.docs}.__contains__, docs)], np.bool_)
-            below = [docs[row] for row in rows_below(alone, retrieved, judging).tolist()]
-            whole = with_more(whole, below)
-        if not judging.in_one_order and judging.ties != "expected":
-            keys = by_grade(judging.ties, whole.tie_first, graded(grades, whole.docs))
-            whole = whole.take(keys.argsort(kind="stable"))
-        kept = ranking = whole.take(slice(depth))
-        if judging.judged_only:
-            kept = ranking.take(np.flatnonzero([grades.get(doc, -1) >= 0 for doc in ranking.docs]))
-        named = query, run.name, alone, judging, meeting
-        return cls(*named, kept, ranking, whole, grades, frozenset(below))
+        run = run.against(qrels.spans, judging.overlap)
+        runs = run.only(queries, judging.order, costs=costs).apart()
+        for query in queries:
+            alone, its = qrels.of([query]), runs[query]
+            # Others may have judged documents: that this one has none is no reason to refuse it.
+            meeting = judge(alone, its, judging, costs=costs, whole=False)
+            seen = Seen.of(alone, its.ranking(judging, costs=costs), judging)
+            yield cls(query, run.name, alone, judging, meeting, *seen)
 
     def least_relevant(self, measure: Measure) -> float:
         """Return the lowest grade that the measure takes for relevant; if it says none, above 0."""

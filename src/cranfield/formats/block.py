@@ -1,7 +1,7 @@
 """Block: a piece of a run or of judgments, in columns, that knows where its rows came from."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
@@ -189,15 +189,16 @@ class Block:
             given=None if self.given is None else self.given[rows],
         )
 
-    def of(self, query: bytes) -> "Block | None":
-        """Return the rows of one query; None if there are none."""
+    def among(self, queries: Collection[bytes]) -> "Block | None":
+        """Return the rows of some queries, in their order; None if there are none."""
         begins = self.query.begins()
         ends = np.append(begins, len(self))
-        mine = [i for i, one in enumerate(self.query.take(begins).to_list()) if one == query]
+        there = self.query.take(begins).to_list()
+        mine = [i for i, one in enumerate(there) if one in queries]
         if not mine:
             return None
         found = self.take(np.concatenate([np.arange(ends[i], ends[i + 1]) for i in mine]))
-        return replace(found, doc=found.doc.compact())
+        return replace(found, query=found.query.compact(), doc=found.doc.compact())
 
     def number(self, row: int) -> int:
         """Return the place of a row before it was put in another order; 0 if it was not."""
@@ -256,10 +257,10 @@ def joined(parts: Sequence[Block]) -> Block:
     )
 
 
-def no_rows_of(query: bytes, roles: Iterable[Role]) -> Block:
-    """Return the rows of a query for which nothing was retrieved, with columns of numbers."""
+def no_rows(roles: Iterable[Role]) -> Block:
+    """Return the rows of queries for which nothing was retrieved, with columns of numbers."""
     none = Ids.of([])
-    return Block(none, none, {role: np.zeros(0) for role in roles}, empty=[query])
+    return Block(none, none, {role: np.zeros(0) for role in roles})
 
 
 def _stacked(columns: Sequence[Any]) -> Any:

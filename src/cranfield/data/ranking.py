@@ -1,0 +1,34 @@
+"""Ranking: the documents of one query in their order; Rankings: those of several queries."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from cranfield.arrays.ids import some_of
+from cranfield.arrays.ranked import Floats, Ints
+
+
+class Ranking(NamedTuple):
+    """The documents of one query, best rank first, and the ranks that equal scores take up."""
+
+    docs: Sequence[str]
+    tie_first: Ints  # (documents,) the first rank of its score
+    tie_size: Ints  # (documents,) how many documents have that score
+    scores: Floats | None  # (documents,) what the run says; None: it is ranked by no score
+    costs: Floats | None = None  # (documents,) of looking at each, if they were asked for
+
+    def take(self, rows: Ints | slice) -> "Ranking":
+        """Return some of the documents, in this order."""
+        docs = self.docs[rows] if isinstance(rows, slice) else some_of(self.docs, rows)
+        scores, costs = (None if one is None else one[rows] for one in (self.scores, self.costs))
+        return Ranking(docs, self.tie_first[rows], self.tie_size[rows], scores, costs)
+
+
+class Rankings(NamedTuple):
+    """The rankings of some queries, one below the other, without scores and costs."""
+
+    every: Ranking
+    rows: Mapping[str, slice]  # of each query
+
+    def of(self, query: str) -> Ranking:
+        """Return the ranking of a query."""
+        return self.every.take(self.rows[query])
