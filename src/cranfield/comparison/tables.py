@@ -317,6 +317,11 @@ def _on_marks(results: Sequence[Result], settings: Settings) -> Iterator[str]:
         yield from _power(results, settings)
 
 
+def tested_by(result: Result, settings: Settings) -> str:
+    """Return by which test a pair is marked, and what it must have."""
+    return f"{_TESTS[settings.test]}; {_sure_by(result, settings)}"
+
+
 def _sure_by(result: Result, settings: Settings) -> str:
     """Return what a pair must have to be marked."""
     if settings.test == "bayes":

@@ -84,16 +84,16 @@ class Documents:
             kept=self._ideals,
         )
 
-    def needed(self, first: int) -> Ints | None:
+    def needed(self, here: Ints) -> Ints | None:
         """Return the ranks, counted from 0, at which something may be judged: (ranks,).
 
-        Where any document of the first so many ranks may be at another one of these. None if all
-        ranks are needed, as what it costs to look at their documents counts.
+        They are those of judged documents, and `here`. None if all ranks are needed, as what it
+        costs to look at their documents counts.
         """
         if self.cost is not None:
             return None
         known = self.row[: len(self.ranking.docs)] >= 0
-        known[:first] = True
+        known[here] = True
         return np.flatnonzero(known)
 
     def values(self, measure: Measure, n: int, judged: Callable[[slice], Judged]) -> Floats:
@@ -133,7 +133,7 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
         firsts = last + np.unique(kinds[last:], return_index=True)[1]
         tried = np.append(np.arange(min(last, len(kinds))), firsts)
         pairs = pairs[(pairs[:, 0] < last) & np.isin(pairs[:, 1], tried)]
-    places = documents.needed(len(kinds))
+    places = documents.needed(np.arange(len(kinds)))
     ranks = np.arange(len(docs)) if places is None else places
 
     def swapped(some: slice) -> Judged:
@@ -296,13 +296,16 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     grades = _tried(scene)
 
     def regraded(grade: float, some: slice) -> Judged:
-        rankings = np.tile(np.arange(len(docs)), (some.stop - some.start, 1))
-        if scene.judged.ties in _BY_GRADE:
+        dealt = scene.judged.ties in _BY_GRADE  # to other places, by the grade
+        places = None if dealt else documents.needed(given[some])
+        ranks = np.arange(len(docs)) if places is None else places
+        rankings = np.tile(ranks, (some.stop - some.start, 1))
+        if dealt:
             every = np.tile(graded(scene.grades, docs), (len(rankings), 1))
             every[np.arange(len(rankings)), given[some]] = grade
             keys = by_grade(scene.judged.ties, scene.ranking.tie_first, every)
             rankings = keys.argsort(axis=1, kind="stable")
-        return documents.judged(rankings, given[some], grade)
+        return documents.judged(rankings, given[some], grade, places)
 
     tried = [documents.values(measure, len(given), partial(regraded, grade)) for grade in grades]
     found = np.column_stack(tried)

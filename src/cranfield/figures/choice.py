@@ -8,11 +8,13 @@ from cranfield.comparison.alignment import Evaluated
 from cranfield.comparison.compare import every_pair
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome, Pair, Result
-from cranfield.errors import InputError, MeasureError, OptionError, nearest, printable
+from cranfield.errors import InputError, MeasureError, OptionError, nearest
+from cranfield.figures.marks import shown_name
 from cranfield.measures import Measure
 
 FEW = 4  # systems of which each has its colour, if none are named
 MOST = 7  # that colours and shapes tell apart
+_LETTERS = 40  # of a name in a sentence
 
 
 def compared(found: object, figure: str) -> Comparison:
@@ -58,7 +60,7 @@ def named(found: Comparison, name: str, option: str = "system") -> str:
     names = found.aligned.names
     if name not in names:
         near = nearest(str(name), names) or names[:5]
-        shown = ", ".join(printable(one, 40) for one in near)
+        shown = ", ".join(shown_name(one, _LETTERS) for one in near)
         raise OptionError(f"{option}={name!r:.80}: there is no such system; try {shown}")
     return name
 
@@ -155,6 +157,25 @@ def between(found: Comparison, result: Result, system: str, other: str) -> Betwe
     if (system, other) in pairs:
         return Between.of(pairs[system, other])
     return Between.of(pairs[other, system]).turned
+
+
+def with_room(
+    best_first: Sequence[str], most: int, kept: Iterable[str | None] = ()
+) -> tuple[list[str], list[str]]:
+    """Return so many of the systems, the best and those that are kept, and what is left out."""
+    if len(best_first) <= most:
+        return [*best_first], []
+    keep = {one for one in kept if one in best_first}
+    first = [one for one in best_first if one not in keep][: max(0, most - len(keep))]
+    shown = [one for one in best_first if one in keep or one in first]
+    named = f" and {', '.join(shown_name(one, _LETTERS) for one in shown if one in keep)}"
+    text = f"{len(shown)} of {len(best_first)} systems are drawn: the best{named if keep else ''}"
+    return shown, [text]
+
+
+def stated_level(measure: Measure) -> float | None:
+    """Return the grade from which a measure takes documents for relevant, if it was stated."""
+    return measure.parameters["rel"] if "rel" in measure.stated else None
 
 
 def coloured(found: Comparison, result: Result, systems: Iterable[str] | None) -> list[str]:

@@ -1,28 +1,52 @@
 """Means along a curve: a measure by its cutoff, and precision by recall."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.mean_interval import mean_intervals
+from cranfield.comparison.result import Result
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import QrelsLike, as_qrels
 from cranfield.data.run import RunLike, as_run
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.figures.choice import coloured, compared, known_measure, result_of, source_of
-from cranfield.figures.figure import Figure
+from cranfield.figures.choice import (
+    coloured,
+    compared,
+    known_measure,
+    result_of,
+    source_of,
+    stated_level,
+)
+from cranfield.figures.figure import Draw, Figure, Points
+from cranfield.figures.marks import (
+    SHARES,
+    Channel,
+    chart,
+    colours_of,
+    dashes,
+    number,
+    shown_names,
+    told_apart,
+    word,
+)
+from cranfield.figures.phrases import level_of, means_said
 from cranfield.figures.query_curve import precision_recall_of_query
 from cranfield.figures.source_runs import met
-from cranfield.figures.style import StyleName
+from cranfield.figures.style import OTHER, SHAPES, Drawing, Style, StyleName
 from cranfield.formats.identifiers import is_id
-from cranfield.measures import Measure
+from cranfield.measures import Measure, parse
 from cranfield.measures.interpolated import RECALL_POINTS
 from cranfield.options import checked, level, refuse_others, takes, whole
+from cranfield.render.numbers import number_of, plain, queries_of
 from cranfield.scoring.arguments import check_judged
 
 CUTOFFS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
 _MOST_CUTOFFS, _DEEPEST = 1_000, 1_000_000
+_LOG_FROM = 10  # times as deep: cutoffs are then drawn by their logarithms
+_TICKS = tuple(base * 10**power for power in range(7) for base in (1, 2, 5))
 
 
 def by_cutoff(
@@ -39,8 +63,8 @@ def by_cutoff(
 
     Args:
         found: what `compare` returns of judgments and runs.
-        measure: one of those that were compared, which has a cutoff or may have one.
-            [default: the first]
+        measure: one that has a cutoff or may have one, be it compared or not; which cutoff is of
+            no account. [default: the first that was compared]
         cutoffs: ranks, 1 or more.
         systems: those that have a colour, 7 at most. [default: all of up to 4; else the best one
             and the baseline, or the best two; the others are grey, without their intervals]
@@ -51,7 +75,7 @@ def by_cutoff(
 
     Raises:
         InputError: scores that were made before, which come without rankings.
-        MeasureError: a measure that was not compared, or that has no cutoff.
+        MeasureError: a measure that does not exist, or that has no cutoff.
         OptionError: cutoffs that are none; a system that there is not.
 
     >>> from cranfield import compare
@@ -61,17 +85,79 @@ def by_cutoff(
     [(1, 0.5), (2, 0.75)]
 
     """
-    result = result_of(compared(found, "by_cutoff"), measure)
+    result, one = _measure(compared(found, "by_cutoff"), measure)
     ranks = _ranks(cutoffs)
     source = source_of(found, "a measure by its cutoff")
     chosen = coloured(found, result, systems)
-    one = known_measure(found, result.measure)
-    assert one is not None  # noqa: S101 - it was evaluated
     if one.definition.cutoff == "none" or one.definition.cutoff_kind != "depth":
         raise MeasureError(f"{one} has no cutoff at a rank to draw it by; compare nDCG@10, for one")
     values = met(found, source, [one @ rank for rank in ranks]).values
     points = _means(found, one, "cutoff", ranks, values)
-    return Figure(points, "", "", None, style)
+    low, high = ranks[0], ranks[-1]
+    scale: dict[str, Any] = {"domain": [low, max(high, low + 1)], "nice": False, "zero": False}
+    scale |= {"type": "log"} if high >= _LOG_FROM * low else {}
+    ticks = [rank for rank in _TICKS if low <= rank <= high] or [low]
+    axis = {"values": ticks, "format": "d", "grid": False}
+    x = number("cutoff", title="cutoff k", scale=scale, axis=axis)
+    kind = replace(one, cutoff=None)
+    falling = one.definition.higher_is_better is False
+    y = number("mean", title=f"{kind}@k" + " (less is better)" * falling)
+    return Figure(
+        points,
+        f"{kind} at every cutoff",
+        means_said(result, found.settings),
+        _curves(result, points, chosen, x, y),
+        style,
+    )
+
+
+def _measure(found: Comparison, measure: str | Measure | None) -> tuple[Result, Measure]:
+    """Return a measure, and the result by which systems are ordered: its own, if it has one."""
+    names = found.aligned.measures
+    if measure is None or str(measure) in names:
+        result = result_of(found, measure)
+        known = known_measure(found, result.measure)
+        if known is not None:
+            return result, known
+        raise MeasureError(f"{result.measure} is no measure that is known here: name another")
+    one = measure if isinstance(measure, Measure) else parse(measure)
+    return result_of(found, str(one) if str(one) in names else None), one
+
+
+def _curves(result: Result, points: Points, chosen: Sequence[str], x: Channel, y: Channel) -> Draw:
+    """Draw the systems that are chosen in colours, with bands, the others in grey."""
+
+    def draw(style: Style) -> Drawing:
+        names = shown_names([one.name for one in result.ordered], style)
+        shown = [names[name] for name in chosen]
+        every = [{**one, "system": names[one["system"]]} for one in points]
+        rows = [one for one in every if one["system"] in shown]
+        others = [one for one in every if one["system"] not in shown]
+        up = {**y, "scale": {"zero": False, "nice": True, **y.get("scale", {})}}
+        base = chart(rows, x=x, y=up)
+        colour = told_apart("system", shown, colours_of(shown), style)
+        dash = told_apart("system", shown, dashes(style), style)
+        shape = told_apart("system", shown, SHAPES, style)
+        layers = []
+        if others:
+            grey = chart(others, x=x, y=up, detail=word("system"))
+            layers.append(grey.mark_line(color=OTHER, opacity=0.55, strokeWidth=0.5 * style.line))
+        if any(one["low"] is not None for one in rows):
+            band = base.mark_area(opacity=0.16 if len(shown) <= 2 else 0.1, aria=False)
+            layers.append(
+                band.encode(y=number("low", title=y["title"]), y2={"field": "high"}, color=colour)
+            )
+        line = base.mark_line(strokeWidth=1.2 * style.line, aria=False)
+        heads = base.mark_point(filled=True, opacity=1, size=0.5 * style.point)
+        layers += [
+            line.encode(color=colour, strokeDash=dash),
+            heads.encode(color=colour, shape=shape),
+        ]
+        n = len(result.systems) - len(shown)
+        others_are = f"Grey: {number_of(n, 'other system')}, without intervals"
+        return Drawing(layers, style.height, [others_are] * bool(n))
+
+    return draw
 
 
 def _mean_precision_recall(
@@ -87,7 +173,14 @@ def _mean_precision_recall(
         {**point, "precision": point.pop("mean")}
         for point in _means(found, one, "recall", RECALL_POINTS, values)
     ]
-    return Figure(points, "", "", None, style)
+    level = "" if one.parameters["rel"] == 1 else f" (grade {plain(one.parameters['rel'])} or more)"
+    domain: dict[str, Any] = {"scale": {"domain": [0, 1]}, "axis": {"tickCount": 6}}
+    x = number("recall", title=f"recall{level}", **domain)
+    y = number("precision", title="interpolated precision", axis=SHARES)
+    n = queries_of(len(found.aligned.query_ids))
+    said = f"The mean of {n} at eleven recalls, and its {level_of(found.settings)} (Student's t)"
+    draw = _curves(result, points, chosen, x, y)
+    return Figure(points, "Interpolated precision by recall", said, draw, style)
 
 
 def _precision_at_recall(found: Comparison, rel: float | None) -> Measure:
@@ -100,8 +193,9 @@ def _precision_at_recall(found: Comparison, rel: float | None) -> Measure:
         return one(rel=checked("rel", rel, level()))
     for name in found.aligned.measures:
         known = known_measure(found, name)
-        if known is not None and "rel" in known.stated:
-            return one(rel=known.parameters["rel"])
+        stated = stated_level(known) if known is not None else None
+        if stated is not None:
+            return one(rel=stated)
     return one
 
 

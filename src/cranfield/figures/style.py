@@ -19,6 +19,7 @@ A, B, OTHER = "#1c62b9", "#b4530a", "#87919b"  # the better, the worse; the othe
 # Okabe & Ito's colours, which the colour-blind can tell apart, without the yellow, too light here.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+_FEW_ROWS = 20
 DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 3])
 
 
@@ -45,9 +46,14 @@ class Style:
     point: float  # its area
     row: float  # the height of a row with a name
     rows: int  # so many have room
+    ticks: int  # about so many on an axis of numbers
     letters: int  # of a name, so many have room
     scale: float  # of a PNG
     numbers: bool  # whether numbers stand beside what is drawn
+
+    def tall(self, n: int) -> float:
+        """Return how tall so many rows are, which are closer together where they are many."""
+        return n * (self.row if n <= _FEW_ROWS else 1.25 * self.size)
 
     def chart(self, drawing: Drawing, *said: str) -> "alt.LayerChart":
         """Put the layers of a drawing together, under a title if the style has one."""
@@ -105,7 +111,9 @@ class Style:
                 "tickWidth": 0.5 * self.line,
                 "tickSize": 0.35 * size,
                 "labelLimit": 0,
+                "labelOverlap": True,
             },
+            "axisQuantitative": {"tickCount": self.ticks},
             "legend": {
                 "labelFontSize": size,
                 "titleFontSize": size,
@@ -138,6 +146,7 @@ _STYLES = {
         point=50,
         row=24,
         rows=60,
+        ticks=6,
         letters=36,
         scale=2,
         numbers=True,
@@ -152,6 +161,7 @@ _STYLES = {
         point=16,
         row=11,
         rows=40,
+        ticks=5,
         letters=22,
         scale=5,
         numbers=False,
@@ -166,6 +176,7 @@ _STYLES = {
         point=170,
         row=34,
         rows=14,
+        ticks=6,
         letters=32,
         scale=2,
         numbers=True,
