@@ -5,7 +5,7 @@ import numpy as np
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.comparison.scale import possible
-from cranfield.figures.choice import compared, known_measure, result_of, with_room
+from cranfield.figures.choice import compared, doubts_of, known_measure, result_of, with_room
 from cranfield.figures.figure import Draw, Figure, Points
 from cranfield.figures.marks import chart, number, row_axis, shown_names
 from cranfield.figures.phrases import measure_of
@@ -62,6 +62,7 @@ def spread(
         "median, the whiskers end at the 5th and the 95th of 100",
         _drawn(found, result, points),
         style,
+        doubts_of(found),
     )
 
 

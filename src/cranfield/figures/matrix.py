@@ -7,7 +7,7 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.comparison.tables import tested_by
 from cranfield.errors import InputError
-from cranfield.figures.choice import Between, compared, result_of, source_of, with_room
+from cranfield.figures.choice import Between, compared, doubts_of, result_of, source_of, with_room
 from cranfield.figures.figure import Draw, Figure, Points
 from cranfield.figures.marks import (
     Channel,
@@ -95,6 +95,7 @@ def pair_matrix(
         f"{tested_by(result, every.settings)}",
         _matrix(result),
         style,
+        doubts_of(every, result),
     )
 
 
@@ -204,6 +205,7 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
         f"The share of the documents of {n} at each rank that are judged, in percent",
         _judged(found, points, deepest),
         style,
+        doubts_of(found),
     )
 
 

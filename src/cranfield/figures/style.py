@@ -49,6 +49,7 @@ class Style:
     ticks: int  # about so many on an axis of numbers
     letters: int  # of a name, so many have room
     scale: float  # of a PNG
+    unit: str = ""  # of an SVG's width and height; none: pixels
     numbers: bool  # whether numbers stand beside what is drawn
 
     def tall(self, n: int) -> float:
@@ -164,6 +165,7 @@ _STYLES = {
         ticks=5,
         letters=22,
         scale=5,
+        unit="pt",
         numbers=False,
     ),
     "slides": Style(  # 16 : 9, as far as rows allow it

@@ -17,6 +17,7 @@ from cranfield.figures.choice import (
     Between,
     between,
     compared,
+    doubts_of,
     known_measure,
     result_of,
     source_of,
@@ -161,7 +162,8 @@ def differences(
     """
     two = _two("differences", found, system, other, measure)
     points, pair = two.points(), between(found, two.result, two.system, two.other)
-    return Figure(points, two.title, two.said(pair), _differences(two, points, pair), style)
+    draw = _differences(two, points, pair)
+    return Figure(points, two.title, two.said(pair), draw, style, doubts_of(found, two.result))
 
 
 def _differences(two: _Two, points: Rows, pair: Between) -> Draw:
@@ -258,7 +260,8 @@ def scatter(
     """
     two = _two("scatter", found, system, other, measure)
     points, pair = two.points(), between(found, two.result, two.system, two.other)
-    return Figure(points, two.title, two.said(pair), _scatter(two, points), style)
+    draw = _scatter(two, points)
+    return Figure(points, two.title, two.said(pair), draw, style, doubts_of(found, two.result))
 
 
 def _scatter(two: _Two, points: Rows) -> Draw:
@@ -408,6 +411,7 @@ def by_relevant(
         f"{name_of(two.system)} and {name_of(two.other)}",
         _by_relevant(two, points, counts, level),
         style,
+        doubts_of(found),
     )
 
 
