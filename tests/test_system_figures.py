@@ -499,7 +499,8 @@ def test_every_picture_has_its_intervals() -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_styles_have_their_width(name: str, tmp_path: Path) -> None:
-    for style, width in (("screen", 640), ("paper", 240), ("slides", 1120)):
+    widths: dict[StyleName, int] = {"screen": 640, "paper": 240, "slides": 1120}
+    for style, width in widths.items():
         figure = EVERY[name](FOUND, style=style)
         root = ElementTree.fromstring(figure.to_svg())  # noqa: S314 - our own
         unit = "pt" if style == "paper" else ""
@@ -589,7 +590,7 @@ def test_the_command_draws_what_the_function_draws(name: str, tmp_path: Path) ->
     path, labels = tmp_path / "a.json", tmp_path / "labels.csv"
     labels.write_text("query_id,parity\n" + "".join(f"{q},{one}\n" for q, one in PARITY.items()))
     given = [*DEMO[1], "-m", "AP", "--baseline", "tfidf", "--alpha", "0.1"]
-    options = {"baseline": "tfidf", "alpha": 0.1}
+    options: dict[str, Any] = {"baseline": "tfidf", "alpha": 0.1}
     if name == "by_slice":
         given += ["--slices", str(labels)]
         options["slices"] = {"parity": PARITY}

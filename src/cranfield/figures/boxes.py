@@ -81,12 +81,11 @@ def _drawn(found: Comparison, result: Result, points: Points) -> Draw:
         n = len(found.aligned.query_ids)
         dots = n <= _MOST_QUERIES and n * len(rows) <= _MOST_DOTS
         base = chart(rows, x=x, y=y)
-        box = {"height": {"band": 0.5}, "aria": False}
         layers = [
             base.mark_rule(color=OTHER, strokeWidth=style.line, aria=False).encode(
                 x={**x, "field": "q05"}, x2={"field": "q95"}
             ),
-            base.mark_bar(color=A, opacity=0.28, **box).encode(
+            base.mark_bar(color=A, opacity=0.28, height={"band": 0.5}, aria=False).encode(
                 x={**x, "field": "q25"}, x2={"field": "q75"}
             ),
             base.mark_tick(

@@ -24,8 +24,8 @@ from cranfield.measures import Measure
 from cranfield.render.numbers import number as number_text
 from cranfield.render.numbers import number_of
 
-_OF_PAIR = ("p", "p_adjusted", "verdict", "wins", "ties", "losses")
-_OF_PAIR += ("ratio", "ratio_low", "ratio_high")
+_OF_PAIR = ["p", "p_adjusted", "verdict", "wins", "ties", "losses"]
+_OF_PAIR += ["ratio", "ratio_low", "ratio_high"]
 
 
 def leaderboard(

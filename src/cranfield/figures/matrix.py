@@ -119,13 +119,13 @@ def _matrix(result: Result) -> Draw:
                 rows.append({**cell, "difference": one.difference})
         shown = [*names.values()]
         wide = (style.width - 0.55 * style.size * max(map(len, shown))) / len(shown)
-        axis = {"title": None, "orient": "top", "ticks": False, "domain": False}
+        axis: Channel = {"title": None, "orient": "top", "ticks": False, "domain": False}
         axis |= {"labelAngle": _angle(shown, wide, style), "labelOverlap": False}
         axis |= {"labelFontSize": min(style.size, 0.9 * wide)}
         x = word("other", sort=shown, axis=axis, scale={"domain": shown})
         base = chart(rows, x=x, y=row_axis("system", shown, scale={"domain": shown}))
-        edge = {"stroke": LINE, "strokeWidth": 0.5 * style.line}
-        cells = base.mark_rect(**edge).encode(color=_as_it_is("fill"), detail=number("difference"))
+        cells = base.mark_rect(stroke=LINE, strokeWidth=0.5 * style.line)
+        cells = cells.encode(color=_as_it_is("fill"), detail=number("difference"))
         letters = 0.85 * style.size if numbers else min(style.size, 0.9 * wide)
         texts = base.mark_text(fontSize=letters, aria=False)
         layers = [cells, texts.encode(text=word("shown"), color=_as_it_is("ink"))]

@@ -76,7 +76,8 @@ class Style:
             text = _lines(first, room / (0.58 * self.title))
             title = alt.Title(text, subtitle=texts, anchor="start", offset=14, frame="bounds")
             found = found.properties(title=title)
-        return found.configure(**self._dress)
+        dressed: alt.LayerChart = found.configure(**self._dress)
+        return dressed
 
     @property
     def _dress(self) -> dict[str, Any]:
