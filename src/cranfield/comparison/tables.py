@@ -319,7 +319,7 @@ def _on_marks(results: Sequence[Result], settings: Settings) -> Iterator[str]:
 
 def tested_by(result: Result, settings: Settings) -> str:
     """Return by which test a pair is marked, and what it must have."""
-    return f"{_TESTS[settings.test]}; {_sure_by(result, settings)}"
+    return f"{TESTS[settings.test]}; {_sure_by(result, settings)}"
 
 
 def _sure_by(result: Result, settings: Settings) -> str:
