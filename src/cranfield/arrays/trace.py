@@ -389,7 +389,9 @@ def naming(is_known: Callable[[str], bool]) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.setprofile(before)
+        sys.setprofile(before if callable(before) else None)
+        if hasattr(before, "enable"):  # a profiler such as Python's own, which is no function
+            before.enable()
 
 
 def _word(variable: str) -> str:
