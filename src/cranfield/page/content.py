@@ -197,8 +197,12 @@ def _said(evidence: Evidence) -> dict[str, list[str]]:
             said.setdefault("pairs", []).append(note.text)
     for note in evidence.rankings.notes if evidence.rankings is not None else ():
         said.setdefault("lists", []).append(note.text)
-    if evidence.judged is None and evidence.found.aligned.source is not None:
+    if evidence.found.aligned.source is None:
+        return said
+    if evidence.judged is None:
         said["judged"] = ["These judgments do not say which other documents were judged."]
-    if evidence.cutoffs is None and evidence.found.aligned.source is not None:
+    if evidence.cutoffs is None:
         said["cutoffs"] = ["No measure that was compared has a cutoff at a rank."]
+    if evidence.recall is None:
+        said["recall"] = ["Precision by recall takes one grade for each document, and one order."]
     return said

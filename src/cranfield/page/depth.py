@@ -27,9 +27,16 @@ def cutoffs(found: Comparison) -> dict[str, Any] | None:
     return None
 
 
-def recall(found: Comparison) -> dict[str, Any]:
-    """Return mean interpolated precision at each level of recall."""
-    rows = _rows(precision_recall(found).points, "recall", ("precision", "low", "high"))
+def recall(found: Comparison) -> dict[str, Any] | None:
+    """Return mean interpolated precision at each level of recall; None where that has no meaning.
+
+    It takes one grade for each document, and one order.
+    """
+    try:
+        points = precision_recall(found).points
+    except MeasureError:
+        return None
+    rows = _rows(points, "recall", ("precision", "low", "high"))
     return {"mean" if name == "precision" else name: row for name, row in rows.items()}
 
 

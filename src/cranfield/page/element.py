@@ -49,7 +49,8 @@ def element(tag: str, *content: str, **attributes: str | float | bool | None) ->
         if value is None or value is False:
             continue
         called = name.rstrip("_").replace("_", "-")
-        shown.append(called if value is True else f'{called}="{escaped(str(value))}"')
+        text = value if isinstance(value, str) else str(value)
+        shown.append(called if value is True else f'{called}="{escaped(text)}"')
     opening = " ".join(shown)
     if tag in _EMPTY:
         return Markup(f"<{opening}/>")

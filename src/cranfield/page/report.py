@@ -106,8 +106,8 @@ def report(
     >>> from cranfield import compare
     >>> half = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
     >>> page = report(compare(half), title="Two <systems>")
-    >>> "<title>Two &lt;systems&gt;</title>" in page.html, "few-queries" in [note.code for note in page.notes]
-    (True, True)
+    >>> "<title>Two &lt;systems&gt;</title>" in page.html
+    True
 
     """
     refuse_others(report, options)
