@@ -384,7 +384,7 @@ def naming(is_known: Callable[[str], bool]) -> Iterator[None]:
             if value.step.inputs and not value.step.name:
                 value.step = replace(value.step, name=_word(name))
 
-    before = sys.getprofile()
+    before: Any = sys.getprofile()
     sys.setprofile(name_locals)
     try:
         yield
