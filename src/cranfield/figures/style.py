@@ -49,6 +49,7 @@ class Style:
     ticks: int  # about so many on an axis of numbers
     letters: int  # of a name, so many have room
     scale: float  # of a PNG
+    unit: str = ""  # of an SVG's width and height; none: pixels
     numbers: bool  # whether numbers stand beside what is drawn
 
     def tall(self, n: int) -> float:
@@ -75,7 +76,8 @@ class Style:
             text = _lines(first, room / (0.58 * self.title))
             title = alt.Title(text, subtitle=texts, anchor="start", offset=14, frame="bounds")
             found = found.properties(title=title)
-        return found.configure(**self._dress)
+        dressed: alt.LayerChart = found.configure(**self._dress)
+        return dressed
 
     @property
     def _dress(self) -> dict[str, Any]:
@@ -164,6 +166,7 @@ _STYLES = {
         ticks=5,
         letters=22,
         scale=5,
+        unit="pt",
         numbers=False,
     ),
     "slides": Style(  # 16 : 9, as far as rows allow it
