@@ -1,5 +1,7 @@
 """`cranfield report QRELS RUN...`."""
 
+from typing import Any
+
 import click
 
 from cranfield.cli import flags
@@ -11,6 +13,7 @@ from cranfield.cli.terminal import (
     refuse_inputs,
     say_notes,
 )
+from cranfield.comparison.comparison import Comparison
 from cranfield.errors import OptionError, printable
 from cranfield.options import whole
 from cranfield.page.rankings import BUDGET, DEPTH
@@ -21,9 +24,9 @@ from cranfield.render.numbers import bytes_of
 _DEFAULT = "report.html"
 
 
-def _html(_: click.Context, __: click.Parameter, path: str) -> str:
+def html_name(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
     """Check the name of the file before anything is read."""
-    if path != "-" and not path.lower().endswith((".html", ".htm")):
+    if path not in ("-", None) and not path.lower().endswith((".html", ".htm")):
         raise OptionError(f"-o {printable(path)}: a report is a page: name a file .html")
     return path
 
@@ -35,7 +38,7 @@ output_option = flags.option(
     metavar="FILE",
     default=_DEFAULT,
     show_default=True,
-    callback=_html,
+    callback=html_name,
     help="The page to write; `-` is the standard output.",
 )
 
@@ -91,16 +94,21 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     refuse_inputs([output])
     found = comparing.compared(qrels, runs)
-    page = report(
+    write_report(
         found,
+        output,
         title=title,
         query_texts=query_texts,
         doc_texts=doc_texts,
         depth=ranks,
         worksheets=worksheets,
         budget=budget,
-        command=flags.typed(),
     )
-    page.save(output)
+
+
+def write_report(found: Comparison, path: str, **how: Any) -> None:
+    """Write the report of a comparison; say what makes its numbers doubtful, and where it is."""
+    page = report(found, command=flags.typed(), **how)
+    page.save(path)
     say_notes(one for one in page.notes if one.is_grave)
-    note(f"wrote {output}, {bytes_of(len(page.html.encode()))}: open it in a browser")
+    note(f"wrote {path}, {bytes_of(len(page.html.encode()))}: open it in a browser")

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cranfield.arrays.ids import Ids, ids_of
 from cranfield.arrays.ranked import Ints
+from cranfield.captions import TextsLike, without_text
 from cranfield.comparison.alignment import Aligned, Evaluated
-from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.ranking import Rankings
 from cranfield.explanation.scene import Seen
@@ -18,9 +18,6 @@ from cranfield.formats.small.texts import texts_of
 from cranfield.notes import Note
 from cranfield.page.blob import members_within
 from cranfield.progress import steps
-
-if TYPE_CHECKING:
-    from cranfield.captions import TextsLike
 
 DEPTH = 20  # ranks of each system
 BUDGET = 600_000  # bytes
@@ -151,13 +148,7 @@ def rankings(
         shown = dict.fromkeys(doc for one in sides[:n] for doc in one.docs[: one.first])
         texts = texts_of(doc_texts, shown, "the texts of documents")
         data, n = members_within(pieces(sides[:n], texts), budget)
-        without = [doc for doc in shown if doc not in texts]
-        if without:
-            text = (
-                f"{len(without):,} of the {len(shown):,} documents shown have no text; for "
-                f"instance {without[0]!r}."
-            )
-            notes.append(Note("no-text", "info" if texts else "warning", text, count=len(without)))
+        notes += without_text(shown, texts, "documents")
     return EmbeddedRankings(data, n, len(aligned.query_ids), notes)
 
 
@@ -174,7 +165,7 @@ def each_side_by_side(
     source: Evaluated, query_ids: Sequence[str], depth: int
 ) -> Iterator[SideBySide]:
     """Yield the rankings of some queries, in this order: of as many as fit in memory together."""
-    judging = Judging.of(next(iter(source.systems.values())).recipe)
+    judging = source.judging
     judged, n_rows = source.qrels.of(query_ids), 0
     every: list[dict[str, Rankings]] = []  # of each system, by query
     for n, run in enumerate(steps(source.runs.values(), "rankings"), 1):
@@ -193,7 +184,7 @@ def each_side_by_side(
 
 def _notes(source: Evaluated) -> Iterator[Note]:
     """Yield what to know of rankings that are shown in one order, with one grade a document."""
-    judging = Judging.of(next(iter(source.systems.values())).recipe)
+    judging = source.judging
     if source.qrels.in_groups:
         text = "Judgments are in groups: the grade of a document is the best that any group has."
         yield Note("best-of-groups", "info", text)

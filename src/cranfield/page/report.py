@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
+from cranfield.captions import TextsLike, without_text
 from cranfield.comparison.compare import compare, every_pair
 from cranfield.comparison.comparison import Comparison
 from cranfield.formats.small.texts import texts_of
@@ -25,9 +26,6 @@ from cranfield.page.scores_block import scores_block
 from cranfield.page.sheets import QUERIES, sheets
 from cranfield.progress import Watching, WatchingOptions, stage, watched
 from cranfield.render.numbers import queries_of
-
-if TYPE_CHECKING:
-    from cranfield.captions import TextsLike
 
 DEEPEST = 100  # ranks of each system
 
@@ -135,13 +133,15 @@ def _evidence(
     """Return what the page shows: read, compared and put side by side."""
     aligned = found.aligned
     has_runs = aligned.source is not None
-    questions = None
+    questions, notes = None, [*found.notes]
     if query_texts is not None:
         questions = texts_of(query_texts, aligned.query_ids, "the texts of queries")
+        notes += without_text(aligned.query_ids, questions, "queries")
     with stage("all pairs"):
         pairs = every_pair(found)
-    by_t = (one for one in pairs.notes if one.code == "pairs-by-t")
+    notes += (one for one in pairs.notes if one.code == "pairs-by-t")
     lists = rankings(aligned, depth=depth, budget=budget, doc_texts=doc_texts)
+    notes += lists.notes if lists is not None else ()
     return Evidence(
         found=found,
         pairs=pairs,
@@ -154,7 +154,7 @@ def _evidence(
         recall=recall(found) if has_runs else None,
         judged=judged(found, depth),
         sheets=sheets(found, worksheets),
-        notes=gravest_first(dict.fromkeys((*found.notes, *by_t))),
+        notes=gravest_first(notes),
     )
 
 

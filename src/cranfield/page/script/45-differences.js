@@ -46,9 +46,9 @@ const gainText = (gain) => {
 
 function differences() {
   const figure = byId("differences");
-  const height = 310;
+  const height = 326;
   const { svg, width } = canvas(figure, height, "");
-  const [left, right, top, bottom] = [44, width - 8, 24, height - 28];
+  const [left, right, top, bottom] = [44, width - 8, 24, height - 44];
   const pair = choice.scored === choice.measure ? pairOf(choice.a, choice.b) : null;
   const [most, least] = [gains[order[0]], gains[order[N - 1]]];
   const ends = pair?.low == null ? [] : [asGain(pair.low), asGain(pair.high)];

@@ -15,7 +15,8 @@ function relevant() {
     for (const value of scoresOf(system)) [low, high] = [Math.min(low, value), Math.max(high, value)];
   const [left, right, top, bottom] = [44, width - 12, 20, height - 40];
   const y = scale(low, high, bottom, top);
-  const along = scale(0, Math.log1p(most), left + 14, right - 14);
+  const least = numbers.reduce((n, one) => Math.min(n, one), most);
+  const along = scale(Math.log1p(least), Math.log1p(most), left + 14, right - 14);
   const x = (n) => along(Math.log1p(n));
 
   levels(svg, ticks(low, high, 5), y, left, right);
@@ -24,7 +25,7 @@ function relevant() {
     label((left + right) / 2, height - 4, "relevant documents of the query", "mid"),
   );
   if (N <= MOST_PAIRS) {
-    numberTicks(svg, x, most, bottom);
+    numberTicks(svg, x, [least, most], bottom);
     dumbbells(svg, numbers, chosen, x, y);
   } else groups(svg, numbers, chosen, y, { left, right, bottom });
   svg.setAttribute("aria-label", relevantSentence(numbers, chosen));
@@ -51,10 +52,10 @@ function relevantSentence(numbers, chosen) {
   return `${measureName(choice.scored)} against the number of relevant documents. ${said.join("; ")}`;
 }
 
-function numberTicks(svg, x, most, bottom) {
+function numberTicks(svg, x, [least, most], bottom) {
   let last = -Infinity;
   for (const n of [0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]) {
-    if (n > most || x(n) - last < 26) continue;
+    if (n < least || n > most || x(n) - last < 26) continue;
     last = x(n);
     svg.append(label(x(n), bottom + 17, whole(n), "mid"));
   }

@@ -53,7 +53,7 @@ function panelChart({ slice, rows, queries: n }, kept, [low, high], width) {
     role: "img",
     "aria-label": `Mean ${measureName(0)} on ${many(n, "query", "queries")} of ${shown(slice, 60)}: ${said.join(", ")}`,
   });
-  for (const value of ticks(low, high, 4))
+  for (const value of ticks(low, high, Math.floor((right - left) / 34)))
     svg.append(
       draw("line", { x1: x(value), x2: x(value), y1: 2, y2: height - 18, class: "axis" }),
       label(x(value), height - 4, plain(value), "mid"),

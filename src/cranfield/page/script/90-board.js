@@ -118,14 +118,14 @@ function markBoard() {
     line.classList.toggle("is-a", system === choice.a);
     line.classList.toggle("is-b", system === choice.b);
     for (const input of line.querySelectorAll("input[type=radio]"))
-      input.checked = system === (input.name === "pa" ? choice.a : choice.b);
+      input.checked = system === (input.name === "side-a" ? choice.a : choice.b);
   }
 }
 
 function startBoard() {
   board.addEventListener("change", ({ target }) => {
     const system = Number(target.value);
-    if (target.name === "pa") chooseSide("a", system);
-    else if (target.name === "pb") chooseSide("b", system);
+    if (target.name === "side-a") chooseSide("a", system);
+    else if (target.name === "side-b") chooseSide("b", system);
   });
 }
