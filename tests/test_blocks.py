@@ -5,7 +5,6 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,19 +20,6 @@ def test_rows_that_share_a_key_are_found(n: int, n_keys: int) -> None:
     count = Counter(keys.tolist())
     expected = [row for row, key in enumerate(keys.tolist()) if count[key] > 1]
     assert in_several(keys).tolist() == expected
-
-
-def test_small_files_take_no_library_that_they_do_not_need(tmp_path: Path) -> None:
-    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq1 0 b 0\n")
-    (tmp_path / "a.run").write_text("q1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\n")
-    code = (
-        "import sys; from cranfield import evaluate; "
-        "assert evaluate('qrels.txt', 'a.run', 'RR')['RR'] == 1; "
-        "print({'numpy.ma', 'pandas', 'scipy', 'rich'} & sys.modules.keys())"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
 
 
 def query_of(line: bytes) -> bytes:
