@@ -122,6 +122,6 @@ def test_fractions_are_said_of_the_whole_collection(tmp_path: Path, n: int) -> N
 def test_the_folder_is_looked_at_before_anything_is_read(tmp_path: Path) -> None:
     both = {"q1": {"d1": 1}}, {"q1": ["d1"]}
     (tmp_path / "file").write_text("")
-    for wrong in (tmp_path / "nowhere", tmp_path / "file", ""):
+    for wrong in (str(tmp_path / "nowhere"), str(tmp_path / "file"), ""):
         assert "temp=" in failing(OptionError, *both, "AP", temp=wrong)
-    evaluate(*both, "AP", temp=tmp_path)
+    evaluate(*both, "AP", temp=str(tmp_path))

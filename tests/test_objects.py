@@ -401,7 +401,12 @@ def test_streams_that_come_once_are_read_once() -> None:
     def stream(table: pa.Table) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(table.schema, iter(table.to_batches()))
 
-    for data in (stream(judged), stream(ranked)), (stream(judged), ranked), (stream(both),):
+    given: list[list[Any]] = [
+        [stream(judged), stream(ranked)],
+        [stream(judged), ranked],
+        [stream(both)],
+    ]
+    for data in given:
         assert evaluate(*data, measures="RR")["RR"] == 1 / 2
     several = evaluate(stream(judged), {"one": stream(ranked), "two": stream(ranked)}, "RR")
     assert [scores["RR"] for scores in several.values()] == [1 / 2] * 2
