@@ -401,13 +401,9 @@ def test_streams_that_come_once_are_read_once() -> None:
     def stream(table: pa.Table) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(table.schema, iter(table.to_batches()))
 
-    given: list[list[Any]] = [
-        [stream(judged), stream(ranked)],
-        [stream(judged), ranked],
-        [stream(both)],
-    ]
-    for data in given:
-        assert evaluate(*data, measures="RR")["RR"] == 1 / 2
+    assert evaluate(stream(judged), stream(ranked), "RR")["RR"] == 1 / 2
+    assert evaluate(stream(judged), ranked, "RR")["RR"] == 1 / 2
+    assert evaluate(stream(both), measures="RR")["RR"] == 1 / 2
     several = evaluate(stream(judged), {"one": stream(ranked), "two": stream(ranked)}, "RR")
     assert [scores["RR"] for scores in several.values()] == [1 / 2] * 2
 
