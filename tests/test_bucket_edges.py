@@ -9,7 +9,7 @@ import pytest
 
 from cranfield import Scores, evaluate
 from cranfield.data import judged
-from cranfield.errors import CranfieldError, DuplicateError, InputError, MeasureError
+from cranfield.errors import CranfieldError, DuplicateError, InputError, MeasureError, OptionError
 
 BUCKETS = [2, 16, 64]
 
@@ -87,7 +87,7 @@ def test_an_error_says_what_all_grades_are(monkeypatch: pytest.MonkeyPatch) -> N
     qrels = {f"q{i}": {"d1": 1 + i % 2 / 2, "d2": i} for i in range(8)}
     run = {f"q{i}": {"d1": 1.0} for i in range(8)}
     text = failing(MeasureError, qrels, run, measures="AP")
-    assert "from 0 to 7" in text
+    assert "none is above 7" in text
     monkeypatch.setattr(judged, "MOST_ROWS", 2)
     assert failing(MeasureError, qrels, run, measures="AP") == text
 
@@ -99,3 +99,29 @@ def test_ids_that_are_no_text_under_a_convention(tmp_path: Path) -> None:
     found = evaluate(*both, "AP RR", convention="beir")
     assert isinstance(found, Scores)
     assert [*found.query_ids] == ["\udcfe", "\udcff"]
+
+
+@pytest.mark.parametrize("n", BUCKETS)
+def test_judgments_of_which_no_row_can_be_used(tmp_path: Path, n: int) -> None:
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 x\nq2 0 d1 y\n")
+    both = str(tmp_path / "qrels.txt"), {"q1": ["d1"]}
+    said = failing(InputError, *both, errors="skip", buckets=n)
+    assert said == failing(InputError, *both, errors="skip", buckets=1)
+    assert "qrels.txt:1: " in said
+
+
+@pytest.mark.parametrize("n", BUCKETS)
+def test_fractions_are_said_of_the_whole_collection(tmp_path: Path, n: int) -> None:
+    grades = {f"q{i}": 0.25 if i == 7 else 3 if i == 8 else 0 for i in range(20)}
+    lines = [f"{query} 0 d1 {grade}\n" for query, grade in grades.items()]
+    (tmp_path / "qrels.txt").write_text("".join(lines))
+    said = failing(MeasureError, tmp_path / "qrels.txt", {"q1": ["d1"]}, "AP", buckets=n)
+    assert "none is above 3" in said
+
+
+def test_the_folder_is_looked_at_before_anything_is_read(tmp_path: Path) -> None:
+    both = {"q1": {"d1": 1}}, {"q1": ["d1"]}
+    (tmp_path / "file").write_text("")
+    for wrong in (str(tmp_path / "nowhere"), str(tmp_path / "file"), ""):
+        assert "temp=" in failing(OptionError, *both, "AP", temp=wrong)
+    evaluate(*both, "AP", temp=str(tmp_path))

@@ -159,7 +159,7 @@ def test_judgments_and_runs_in_memory(files: tuple[Path, Path]) -> None:
 
 
 class _Batches:
-    """A stream of Arrow batches that can be read only once."""
+    """What hands out a stream of Arrow batches, and no more."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table

@@ -5,6 +5,7 @@ import json
 import pickle
 import random
 from collections.abc import Sequence
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,16 @@ def test_a_slice_of_identifiers_takes_no_more_memory_than_it_has() -> None:
 
 def test_a_text_with_a_null_byte_is_itself() -> None:
     assert list(listed(["a\0b", "c"])) == ["a\0b", "c"]
+
+
+def test_a_sequence_is_added_to_lists_and_to_others() -> None:
+    ours: list[str] = list(TEXTS)
+    assert add(listed(), ["x"]) == [*ours, "x"]
+    assert add(["x"], listed()) == ["x", *ours]
+    assert add(listed(), listed()) == ours * 2
+    for tuples in ((listed(), ("x",)), (("x",), listed())):
+        with pytest.raises(TypeError):
+            add(*tuples)
 
 
 def test_some_of_a_sequence_is_held_as_it_was() -> None:

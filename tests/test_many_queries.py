@@ -124,6 +124,27 @@ def test_slices_and_measures_share_their_flips(all_pairs: bool) -> None:
             assert not one.stopped.any()
 
 
+def test_slices_that_would_leave_small_groups_have_signs_of_their_own() -> None:
+    n, n_slices = 640, 9  # 2^6 groups are shared; six of the halves make as many
+    chance = np.random.default_rng(17)
+    slices = [np.ones(n, np.bool_), *(chance.random((n_slices, n)) < 0.5)]
+    d = chance.normal(0.05, 1, n)
+    paired = [[Paired.of(d[rows, None])] for rows in slices]
+    found = sequential(slices, paired, [[np.ones(1, np.bool_)]] * len(slices), drawn=20_000)
+    for rows, [one] in zip(slices, found, strict=True):
+        some = d[rows]
+        exact = 2 * exact_tail(some if some.sum() > 0 else -some)
+        assert abs(one.p[0] - exact) <= 5 * np.sqrt(exact * (1 - exact) / one.flips[0])
+    # The last slice alone is a group: its signs are those of as many queries of one stream.
+    last = d[slices[-1]]
+    large = [
+        np.abs(signs_of(len(last), 20_000, 42, stream) @ last) >= abs(last.sum()) * (1 - 1e-12)
+        for stream in range(64 + n_slices)
+    ]
+    flips = [int(np.flatnonzero(one)[STOP - 1]) + 1 for one in large if one.sum() >= STOP]
+    assert found[-1][0].flips[0] in flips
+
+
 def test_what_is_not_wanted_is_not_tested() -> None:
     d = np.random.default_rng(1).normal(size=(40, 3))
     every, wanted = np.ones(40, np.bool_), np.array([True, False, True])

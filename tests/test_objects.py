@@ -393,6 +393,21 @@ def test_a_reader_that_fails_is_an_error_without_a_traceback() -> None:
     assert "Traceback" not in str(caught.value)
 
 
+def test_streams_that_come_once_are_read_once() -> None:
+    judged = pa.table({"query_id": ["q1", "q1"], "doc_id": ["a", "b"], "relevance": [0, 1]})
+    ranked = pa.table({"query_id": ["q1", "q1"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})
+    both = pa.table({"query_id": ["q1"], "expected_ids": [["b"]], "retrieved_ids": [["a", "b"]]})
+
+    def stream(table: pa.Table) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(table.schema, iter(table.to_batches()))
+
+    assert evaluate(stream(judged), stream(ranked), "RR")["RR"] == 1 / 2
+    assert evaluate(stream(judged), ranked, "RR")["RR"] == 1 / 2
+    assert evaluate(stream(both), measures="RR")["RR"] == 1 / 2
+    several = evaluate(stream(judged), {"one": stream(ranked), "two": stream(ranked)}, "RR")
+    assert [scores["RR"] for scores in several.values()] == [1 / 2] * 2
+
+
 def test_arrow_data_are_shared_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SIZES, "rows", 400)
     queries = [f"q{i // 100}" for i in range(1000)]

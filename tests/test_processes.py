@@ -1,12 +1,14 @@
 """Processes: children that are forked at a bad moment, and objects that are sent to workers."""
 
 import copy
+import errno
 import io
 import multiprocessing
 import os
 import pickle
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -269,6 +271,30 @@ def test_an_error_comes_back_whole_from_a_worker() -> None:
 
 
 # ---- pipes and forks ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_pipe_that_cannot_be_kept_says_where(
+    at_once: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(b"q1 Q0 d1 1 1.5 t\n",))
+    writer.start()
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    class Full(io.BytesIO):
+        write = full
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "TemporaryFile", full if at_once else lambda **_: Full())
+    with pytest.raises(InputError, match=os.strerror(errno.ENOSPC)) as found:
+        read_run(path).to_dict()
+    writer.join(PATIENCE)
+    assert found.value.source == str(path)
+    assert str(tmp_path) in str(found.value.hint)
 
 
 def test_a_pipe_that_is_half_read_is_refused_in_a_child(tmp_path: Path) -> None:

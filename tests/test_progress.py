@@ -198,6 +198,16 @@ def test_runs_are_one_stage(files: tuple[Path, list[Path]], bar: _Bar) -> None:
     assert read[-1][2] == total
 
 
+def test_buckets_show_no_reading_of_files(files: tuple[Path, list[Path]], bar: _Bar) -> None:
+    """Their rows were read before, and come from a file of their own."""
+    qrels, runs = files
+    evaluate(qrels, runs, "RR", buckets=4, progress=True)
+    drawn = [what for what, _, _ in bar.drawn]
+    first = drawn.index("buckets")
+    assert {what.split()[0] for what in drawn[:first]} == {"reading"}
+    assert set(drawn[first:]) == {"buckets"}
+
+
 def test_bounds_and_conventions_show_their_steps(bar: _Bar) -> None:
     qrels, run = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, {"q1": ["a", "x"], "q2": ["y", "c"]}
     evaluate(qrels, run, "AP nDCG@10", bounds=True, progress=True)

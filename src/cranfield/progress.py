@@ -123,7 +123,9 @@ class Watch:
         share: float | None = None
         for stage in reversed(self.stages):
             share = stage.share(share)
-        now_done = self.stages[-1]
+        # Not files that are not read: rows of a bucket come from a file of their own.
+        shown = (one for one in reversed(self.stages) if one.done or one.unit != "bytes")
+        now_done = next(shown, self.stages[-1])
         left = (now - self._since) * (1 - share) / share if share else None
         self._bar.draw(now_done.what, share, (now_done.done, now_done.unit), left)
 

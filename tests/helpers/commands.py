@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from cranfield.cli import cli
 
 # What a small evaluation is not to import.
-HEAVY = ["pandas", "polars", "scipy", "rich.table", "matplotlib", "altair", "numba"]
+HEAVY = ["numpy.ma", "pandas", "polars", "scipy", "rich.table", "matplotlib", "altair", "numba"]
 
 
 def loaded(code: str, *arguments: str) -> set[str]:

@@ -378,5 +378,7 @@ def in_several(keys: Words) -> Ints:
     rows = np.flatnonzero(meets)
     ordered = np.sort(keys[rows])
     several = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(several) == 0:  # as most often; of no rows, np.isin imports numpy.ma, which takes long
+        return rows[:0]
     found: Ints = rows[np.isin(keys[rows], several, kind="sort")]
     return found

@@ -245,12 +245,13 @@ def _size_of_starts(n_bytes: int) -> type[np.signedinteger[Any]]:
 class IdList(Sequence[str]):
     """Identifiers as a sequence of texts, held as bytes: each is decoded when it is read.
 
-    It equals, and prints as, the list of these texts; as objects of Python's they would take
-    several times the memory. Never changed.
+    It equals, prints as, and is added to others as the list of these texts; as objects of Python's
+    they would take several times the memory. Never changed. What takes nothing but a list, as
+    `json.dumps` does, gets `list(...)` of it.
 
     >>> found = IdList(Ids.of_texts(["q1", "q2", "q3"]))
-    >>> found, found[-1], "q2" in found, found[:2] == ["q1", "q2"]
-    (['q1', 'q2', 'q3'], 'q3', True, True)
+    >>> found, found[-1], "q2" in found, found[:2] == ["q1", "q2"], found[2:] + ["q4"]
+    (['q1', 'q2', 'q3'], 'q3', True, True, ['q3', 'q4'])
     """
 
     def __init__(self, ids: Ids) -> None:
@@ -288,6 +289,12 @@ class IdList(Sequence[str]):
         return NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def __add__(self, other: "list[str] | IdList") -> list[str]:
+        return [*self, *other] if isinstance(other, list | IdList) else NotImplemented
+
+    def __radd__(self, other: list[str]) -> list[str]:
+        return [*other, *self] if isinstance(other, list) else NotImplemented
 
     def __repr__(self) -> str:
         return repr(list(self))

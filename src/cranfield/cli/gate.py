@@ -60,6 +60,18 @@ def _file_of(baseline: str, several: Several) -> str | None:
     return files[known.index(baseline)] if baseline in known else None
 
 
+def _files_beside(baseline: str | None, several: Several) -> list[str]:
+    """Return the files to read: that of the baseline first, and again if there is no other."""
+    files = [*several.files]
+    if baseline is None:
+        return files
+    others = [one for one in files if place_of(one, [baseline]) is None]
+    files = [baseline, *(others or [baseline])]  # beside itself: whether the gate works at all
+    # Saved scores of the baseline are read for its name, too.
+    refuse_two_inputs(*files, baseline if several.saved else several.qrels)
+    return files
+
+
 @flags.command("gate")
 def command(
     qrels: str = flags.argument(),
@@ -123,16 +135,10 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     of_baseline = None if baseline is None else _file_of(baseline, several)
-    files = several.files
-    if of_baseline is not None:
-        files = [of_baseline, *(one for one in files if place_of(one, [of_baseline]) is None)]
-        if len(files) == 1:  # a run beside itself: whether the gate works at all
-            files = [of_baseline, of_baseline]
-        # Saved scores of the baseline are read for its name, too.
-        refuse_two_inputs(*files, of_baseline if saved else qrels)
+    files = _files_beside(of_baseline, several)
     chosen: Any = {**settings.unusual(), **several.options, "range": range}
-    margins = names or baseline is not None  # else at_least names the measures
-    measures = several.measures(DEFAULT_MEASURES) if margins else None
+    # Without margins, at_least names the measures.
+    measures = several.measures(DEFAULT_MEASURES) if names or baseline is not None else None
     if settings.at_least is not None and not saved:  # --rel is for these measures, too
         chosen["at_least"] = by_measure(
             settings.at_least, lambda text: flags.measures_of([text], DEFAULT_MEASURES, rel)

@@ -10,11 +10,12 @@ Its standard error is p * sqrt((1 - p) / STOP): 3 % of p at most. Where p is bel
 number of flips, 0.01 by default, all of them are drawn.
 
 The signs of a query are the same under all measures, and in each slice that it is in. So queries
-are put into groups that are in the same slices; the sums of a slice are those of its groups.
+are put into groups that are in the same slices; the sums of a slice are those of its groups. A
+slice that would leave groups of very few queries has signs of its own instead.
 """
 
 from collections.abc import Iterator, Sequence, Set
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ STOP = 1_000  # flips with as large a sum: then p is known well enough
 CLEAR = 1e-6  # a bound below this is shown in the place of p
 _FLIPS = 4_096  # of a part: many more than the 256 sums of a table, made for each part
 _QUERIES = 16_384  # of a group, at most: signs of a part take 8 MB
+_FEW = 512  # queries of a group on average: with fewer, most of the time would not be theirs
+_GROUPS = 64  # which may be smaller
 
 
 class Drawn(NamedTuple):
@@ -169,21 +172,39 @@ class _Group(NamedTuple):
 
 def _groups(slices: Sequence[Bools], columns: Floats) -> Iterator[_Group]:
     """Yield groups of queries; `columns` are those of the first slice: (n_rows, n_columns)."""
-    codes = np.zeros(len(columns), np.int64)  # which slices a query is in, as a number
-    for i, one in enumerate(slices):
-        codes = 2 * codes + one[slices[0]]
-        if i % 32 == 31 or one is slices[-1]:
-            codes = np.unique(codes, return_inverse=True)[1]
+    codes, shared = _codes(slices, max(_GROUPS, len(columns) // _FEW))
     order = np.argsort(codes, kind="stable")
     ends = np.flatnonzero(np.diff(codes[order], append=-1)) + 1
-    stream, begin = 0, 0
-    for end in ends.tolist():
-        inside = frozenset(i for i, one in enumerate(slices) if one[slices[0]][order[begin]])
-        for first in range(begin, end, _QUERIES):
-            some = order[first : min(first + _QUERIES, end)]
-            yield _Group(stream, inside, columns[some])
+    together = [
+        (frozenset(i for i in shared if slices[i][slices[0]][order[begin]]), order[begin:end])
+        for begin, end in pairwise([0, *ends.tolist()])
+    ]
+    alone = [
+        (frozenset((i,)), np.flatnonzero(one[slices[0]]))
+        for i, one in enumerate(slices)
+        if i not in shared
+    ]
+    stream = 0
+    for inside, rows in chain(together, alone):
+        for first in range(0, len(rows), _QUERIES):
+            yield _Group(stream, inside, columns[rows[first : first + _QUERIES]])
             stream += 1
-        begin = end
+
+
+def _codes(slices: Sequence[Bools], most: int) -> tuple[Ints, Set[int]]:
+    """Return which of the slices each query of the first is in, as a number, and of which slices.
+
+    Slices that would make more than `most` numbers are left out.
+    """
+    codes, n = np.zeros(np.count_nonzero(slices[0]), np.int64), 1
+    shared: set[int] = set()
+    for i, one in enumerate(slices):
+        finer = 2 * codes + one[slices[0]]
+        there = np.bincount(finer, minlength=2 * n) > 0
+        if np.count_nonzero(there) <= most:
+            codes, n = (np.cumsum(there) - 1)[finer], int(np.count_nonzero(there))
+            shared.add(i)
+    return codes, shared
 
 
 def _sums(

@@ -169,11 +169,8 @@ class Part(Rows):
         of = dealt.of
         self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
         self.sources, self.is_text, self.graded = of.sources, of.is_text, of.graded
-        self.lists_of, self.names, self.taken, self.lists = (
-            *(of.lists_of, of.names, of.taken),
-            of.lists,
-        )
-        self.twice = of.twice
+        self.lists_of, self.names = of.lists_of, of.names
+        self.taken, self.lists, self.twice = of.taken, of.lists, of.twice
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows with those of the `wanted` columns that were dealt."""

@@ -309,9 +309,8 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
     if judging.order == "rank":
         raise OptionError("order='rank': a run in memory has no rank column")
     with_ties, is_single = not judging.in_one_order, judging.scores == "single"
-    nested, dropped = run.nested or {}, (0, 0)
-    if judging.drops:
-        nested, dropped = _counting(nested, judging)
+    every_one: Nested = run.nested or {}
+    nested, dropped = _counting(every_one, judging) if judging.drops else (every_one, (0, 0))
     n_queries, starts = len(qrels.query_ids), qrels.starts.tolist()
     n_retrieved, in_run = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.bool_)
     columns: list[list[Ints]] = [[], [], [], []]
@@ -328,9 +327,7 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         n_retrieved[code] = len(ranking)
         if not ranking:
             continue
-        # Copying reads the ids in the order in which they lie in memory: to look some of them up,
-        # here and there, then takes half the time where there are many queries.
-        ranking = dict(ranking)
+        ranking = dict(ranking)  # which reads the ids as they lie in memory: half the time of many
         every, values = scores_of(query, ranking)
         found = packed(map(ranking.get, docs, repeat(np.nan)), len(docs))
         assert found is not None  # noqa: S101 - the scores are numbers, all of them
@@ -341,14 +338,11 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
         equal = values[1:] == values[:-1]
         any_tied = np.count_nonzero(equal)
         if any_tied:  # of n equal scores in a row, n - 1 have an equal one before them
-            n_ties = int(equal[0]) + np.count_nonzero(equal[1:] > equal[:-1])
-            n_all_tied += int(any_tied + n_ties)
+            n_all_tied += int(any_tied + equal[0] + np.count_nonzero(equal[1:] > equal[:-1]))
             n_level += int(any_tied == len(equal))
         if len(rows) == 0:
             continue
-        found = found[rows]
-        if is_single:
-            found = single(found, wide)
+        found = single(found[rows], wide) if is_single else found[rows]
         best_first = found.argsort()[::-1]
         found, rows = found[best_first], rows[best_first]
         end = values.searchsorted(found, "right")
@@ -366,13 +360,16 @@ def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
                 every = single(every, wide) if is_single else every
                 hits = [docs[i] for i in rows.take(shared).tolist()]
                 ranks[shared] += _tied_above(ranking, every, hits, found.take(shared), judging)
-    unknown: dict[Any, int] = {}
-    if np.count_nonzero(in_run) < len(nested):
-        unknown = {query: len(nested[query]) for query in nested.keys() - set(qrels.query_ids)}
+    unknown = _unknown(nested, qrels) if np.count_nonzero(in_run) < len(nested) else {}
     ties = (_stacked(first), _stacked(size)) if with_ties else ()
     at = Placed(_stacked(rank), n_all_tied, n_level, 0, *ties)
     counted = n_retrieved, in_run, unknown, run.left_out, NONE_LEFT_OUT
     return Match(*counted, _stacked(row), at, dropped=dropped, in_order=in_order)
+
+
+def _unknown(nested: Nested, qrels: Qrels) -> dict[Any, int]:
+    """Return how many documents each query has that has no judgments."""
+    return {query: len(nested[query]) for query in nested.keys() - set(qrels.query_ids)}
 
 
 def _counting(nested: Nested, judging: Judging) -> tuple[Nested, Dropped]:

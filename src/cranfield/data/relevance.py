@@ -139,7 +139,7 @@ def _from_groups(groups: Groups) -> Judgments:
     if not data:
         if not groups.sources:
             raise InputError("the qrels: hold no query")
-        raise _no_judgment(named(groups.sources), groups.left_out)
+        raise no_judgment(named(groups.sources), groups.left_out)
     query_ids = sorted(data, key=encode)
     lists: list[list[str]] = []
     grades: list[float] = []
@@ -202,7 +202,7 @@ def _subtopics(rows: Rows, errors: Errors, duplicates: Duplicates) -> Groups:
             raise
         raise error.at(named(rows.sources)) from None
     if not groups.groups:
-        raise _no_judgment(named(rows.sources), groups.left_out)
+        raise no_judgment(named(rows.sources), groups.left_out)
     return groups
 
 
@@ -214,7 +214,7 @@ def _from_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
     except _ApartError:
         parts, left_out, repeated, empty = read(apart=True)
     if not parts:
-        raise _no_judgment(named(rows.sources), left_out)
+        raise no_judgment(named(rows.sources), left_out)
     if repeated.count and duplicates not in ("first", "best"):
         raise refused_judgments(repeated, rows, duplicates)
     queries = _with_empty(Ids.joined([part.queries for part in parts]), empty)
@@ -355,7 +355,8 @@ _ALIKE = "Without grades such rows are alike: 'first' and 'best' count the docum
 _ONE_GRADE = "'once', 'each' and 'joined' are for runs: a judged document has one grade."
 
 
-def _no_judgment(source: str | None, left_out: LeftOut) -> InputError:
+def no_judgment(source: str | None, left_out: LeftOut) -> InputError:
+    """Return the error of rows that hold no judgment, or none that could be used."""
     hint = str(left_out.first()) if left_out.count else None
     return InputError("the qrels: hold no judgment", source=source, hint=hint)
 

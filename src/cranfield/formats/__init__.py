@@ -9,7 +9,7 @@ from typing import Any
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Errors, Rows, check_errors
 from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, What, plain_name
-from cranfield.formats.frames import is_sparse, table_rows
+from cranfield.formats.frames import arrow_table, is_sparse, is_stream, table_rows
 from cranfield.formats.groups import groups_of_dict
 from cranfield.formats.header import NO_IDS, columns_for, listed_names
 from cranfield.formats.list_cells import apart
@@ -83,10 +83,12 @@ def both_rows_of(
 ) -> tuple[Rows, Rows]:
     """Return the judgments and the run that one table holds, each with the columns of its own.
 
-    `data` is as for `rows_of`; a file that can be read only once is read once. Raises InputError
+    `data` is as for `rows_of`; what can be read only once is read once. Raises InputError
     for what does not hold both, which says what columns there are.
     """
     stated = {what: columns_for(columns, what) for what in _BOTH}
+    if is_stream(data):
+        data = arrow_table(data, "the table")
     found: dict[What, Rows] = {}
     faults: dict[What, InputError] = {}
     for what in _BOTH:

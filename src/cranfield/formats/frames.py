@@ -43,6 +43,11 @@ def is_table(data: object) -> TypeGuard[ArrowTable]:
     return hasattr(data, "__arrow_c_stream__") or _is_lazy(data) or _is_dataset(data)
 
 
+def is_stream(data: object) -> TypeGuard[ArrowTable]:
+    """Tell whether the object hands out Arrow data once, as a RecordBatchReader: without length."""
+    return hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__len__")
+
+
 def _is_lazy(data: object) -> TypeGuard[LazyTable]:
     """Tell whether the object is a polars LazyFrame."""
     return type(data).__module__.startswith("polars.lazyframe") and hasattr(data, "collect")

@@ -101,9 +101,7 @@ class Pipe:
             if self._stream is None or self._file is None:
                 self._stream, close = self._begin()
                 weakref.finalize(self, close)
-                import tempfile  # 5 ms, which a file on disk need not pay
-
-                self._file = tempfile.TemporaryFile(prefix="cranfield-")  # noqa: SIM115 - see below
+                self._file = self._made()
                 weakref.finalize(self, self._file.close)
             self._failed = True  # unless what follows is done
             while not self._ended and self._copied < end:
@@ -111,12 +109,35 @@ class Pipe:
                 if piece is None:  # it was opened not to wait, and there is nothing yet
                     select.select([self._stream], [], [])
                     continue
-                self._file.seek(self._copied)
-                self._file.write(piece)
-                self._file.flush()
+                try:
+                    self._file.seek(self._copied)
+                    self._file.write(piece)
+                    self._file.flush()
+                except OSError as error:
+                    raise self._not_kept(error) from None
                 self._copied += len(piece)
                 self._ended = not piece
             self._failed = False
+
+    def _made(self) -> IO[bytes]:
+        """Make the file in which the bytes are kept."""
+        import tempfile  # 5 ms, which a file on disk need not pay
+
+        try:
+            return tempfile.TemporaryFile(prefix="cranfield-")
+        except OSError as error:
+            raise self._not_kept(error) from None
+
+    def _not_kept(self, error: OSError) -> InputError:
+        import tempfile
+
+        return InputError(
+            f"cannot be kept while it is read: {error.strerror or error}",
+            source=self._name,
+            hint="What comes from a pipe or a server is copied to a temporary file in "
+            f"{tempfile.gettempdir()}: name a folder with more space, TMPDIR=/path, or put it into "
+            "a file yourself.",
+        )
 
 
 class PipeReader(io.RawIOBase):

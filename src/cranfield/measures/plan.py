@@ -345,9 +345,9 @@ def _check_fractions(one: Measure, depths: Iterable[Depth], judged: Judged) -> N
     grades = "the grades are not whole numbers"
     if len(judged.ideal.grade):
         every = judged.ideal.grade
-        some = every[every != np.floor(every)][:1].tolist()
-        ends = f"they go from {plain(every.min())} to {plain(every.max())}"
-        grades += f" ({''.join(f'{plain(one)}, for one; ' for one in some)}{ends})"
+        some = [f"{plain(one)}, for one; " for one in every[every != np.floor(every)][:1]]
+        # Of a part of the queries, no more is known of the others than their highest grade.
+        grades += f" ({''.join(some)}none is above {plain(top)})"
     if how not in ("taken", "level"):
         raise MeasureError(f"{one}: {grades}, and {how}")
     known = replace(one, given=tuple((k, v) for k, v in one.given if k not in wanted))

@@ -53,9 +53,11 @@ class Reading(Options):
 
 
 def _folder(value: Any) -> str:
-    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-        raise ValueError("the path of a folder")
-    return str(os.fspath(value))
+    if not isinstance(value, str | os.PathLike) or not os.path.isdir(value):
+        raise ValueError("the path of a folder that is there")
+    if not os.access(value, os.W_OK | os.X_OK):
+        raise ValueError("the path of a folder that may be written to")
+    return os.fsdecode(value)
 
 
 @dataclass(frozen=True, kw_only=True)

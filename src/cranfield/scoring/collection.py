@@ -11,10 +11,11 @@ from cranfield.data.fingerprint import digest_of
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
 from cranfield.data.regroup import bucket_of
-from cranfield.data.relevance import usable
+from cranfield.data.relevance import no_judgment, usable
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import in_order
+from cranfield.formats.source import named
 from cranfield.formats.spill import Spill
 
 
@@ -47,6 +48,8 @@ class Spilt:
         numbers = reader.rows.numbers
         self._reader, self.has_spans = reader, "start" in numbers
         self.dealt = Dealt(reader.rows, in_order(numbers), reader.errors, n_buckets, spill, usable)
+        if not self.dealt.sizes.any():
+            raise no_judgment(named(reader.rows.sources), self.dealt.left_out)
 
     def sizes(self, n_buckets: int) -> Ints:
         """Return how many rows each bucket has."""

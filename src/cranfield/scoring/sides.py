@@ -15,7 +15,7 @@ from cranfield.errors import InputError
 from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Rows
 from cranfield.formats.columns import ColumnsOfBoth
-from cranfield.formats.frames import is_row, is_table
+from cranfield.formats.frames import is_row, is_stream, is_table
 from cranfield.formats.objects import refuse_columns
 from cranfield.formats.source import Source
 from cranfield.notes import Note
@@ -129,9 +129,9 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def comes_once(table: Any) -> bool:
-    """Tell whether it is a pipe or a URL: what was looked at there would have to come again."""
+    """Tell whether it is a pipe, a URL or a stream: what was looked at would have to come again."""
     if not isinstance(table, str | os.PathLike):
-        return False
+        return is_stream(table)
     path = os.fspath(table)
     is_stored = os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)
     return path == "-" or Source(path).is_url or not is_stored
