@@ -19,6 +19,7 @@ from cranfield.arrays.ids import Ids
 from cranfield.arrays.slots import Slots
 from cranfield.data import match
 from cranfield.data.judge import judge_all
+from cranfield.formats.block import SIZES
 
 N_RUNS = 12
 
@@ -122,6 +123,19 @@ def test_judgments_that_met_a_run_are_pickled(track: tuple[Path, list[Path]]) ->
         check=True,
     )
     assert told.stdout.decode().strip() == repr(wanted)
+
+
+@pytest.mark.parametrize(("n_queries", "n_blocks"), [(9, 1), (15, 1), (16, 2), (30, 3)])
+def test_a_file_little_longer_than_a_block_is_one(
+    n_queries: int, n_blocks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block is as long as ten of these queries, which have ten lines of twelve bytes."""
+    lines = [f"{chr(97 + q)} 0 {d} 1 1 t\n" for q in range(n_queries) for d in range(10)]
+    monkeypatch.setattr(SIZES, "bytes", 10 * 10 * len(lines[0]))
+    path = tmp_path / "a.run"
+    path.write_text("".join(lines))
+    lengths = [len(load()) for load in read_run(path).blocks()]
+    assert (len(lengths), sum(lengths)) == (n_blocks, 10 * n_queries)
 
 
 def test_runs_are_forgotten_when_they_are_scored(track: tuple[Path, list[Path]]) -> None:
