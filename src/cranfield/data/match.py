@@ -248,10 +248,10 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     counts = qrels.starts[its + 1] - qrels.starts[its]
     pairs = code[block.group], block.block.doc, block.hashes
     if 2 * counts.sum() > len(qrels):
-        return qrels.slots.among(*pairs)
+        slots: Slots = qrels.slots
+        return slots.among(*pairs)
     judgments = spans(qrels.starts[its], counts)
-    slots = Slots(np.repeat(its, counts), qrels.docs.take(judgments))
-    rows, at = slots.among(*pairs)
+    rows, at = Slots(np.repeat(its, counts), qrels.docs.take(judgments)).among(*pairs)
     return rows, judgments[at]
 
 
