@@ -14,7 +14,7 @@ import pytest
 
 from cranfield import evaluate, read_qrels, read_run
 from cranfield.arrays import byte_strings, slots
-from cranfield.arrays.byte_strings import in_several, mixed
+from cranfield.arrays.byte_strings import in_several, keyed, mixed
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.slots import Slots
 from cranfield.data import match
@@ -100,7 +100,8 @@ def test_pairs_are_found_whatever_their_hashes(
     found = Slots(np.array([group for group, _ in here]), Ids.of([text for _, text in here]))
     others = Ids.of([text for _, text in sought])
     for one in (found, pickle.loads(pickle.dumps(found))):  # noqa: S301 - made here
-        rows, at = one.among(np.array([group for group, _ in sought]), others, others.hash())
+        groups = np.array([group for group, _ in sought])
+        rows, at = one.among(groups, others, keyed(others.hash(), groups))
         places = [(i, here.index(pair)) for i, pair in enumerate(sought) if pair in here]
         assert [*zip(rows.tolist(), at.tolist(), strict=True)] == places
         assert 0 < len(places) < 100

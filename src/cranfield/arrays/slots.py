@@ -18,7 +18,8 @@ class Slots:
 
     >>> slots = Slots(np.array([0, 0, 1]), Ids.of([b"a", b"b", b"a"]))
     >>> others = Ids.of([b"b", b"b", b"a"])
-    >>> slots.among(np.array([0, 1, 1]), others, others.hash())
+    >>> groups = np.array([0, 1, 1])
+    >>> slots.among(groups, others, keyed(others.hash(), groups))
     (array([0, 2]), array([1, 2]))
     """
 
@@ -38,12 +39,11 @@ class Slots:
     def __reduce__(self) -> tuple[Any, ...]:
         return Slots, (self._groups, self._ids)  # the keys are other ones in another process
 
-    def among(self, groups: Ints, others: Ids, hashes: Words) -> tuple[Ints, Ints]:
+    def among(self, groups: Ints, others: Ids, keys: Words) -> tuple[Ints, Ints]:
         """Return which of other pairs, ascending, are here, and in which row each of them is.
 
-        `hashes` are those of the identifiers `others`; all are (rows of the others,).
+        `keys` are what `keyed` makes of them; all are (rows of the others,).
         """
-        keys = keyed(hashes, groups)
         bits = spread(keys)
         rows, found = np.arange(len(keys)), np.full(len(keys), -1)
         for shift, table in self._tables:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cranfield.arrays.byte_strings import keyed
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import spans
@@ -246,12 +247,14 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     """
     its = code[code >= 0]
     counts = qrels.starts[its + 1] - qrels.starts[its]
-    pairs = code[block.group], block.block.doc, block.hashes
     if 2 * counts.sum() > len(qrels):
         slots: Slots = qrels.slots
-        return slots.among(*pairs)
+        codes = code[block.group]  # in place of the groups, in the keys, too
+        return slots.among(codes, block.block.doc, keyed(block.keys, codes - block.group))
     judgments = spans(qrels.starts[its], counts)
-    rows, at = Slots(np.repeat(its, counts), qrels.docs.take(judgments)).among(*pairs)
+    groups = np.repeat(np.flatnonzero(code >= 0), counts)
+    slots = Slots(groups, qrels.docs.take(judgments))
+    rows, at = slots.among(block.group, block.block.doc, block.keys)
     return rows, judgments[at]
 
 

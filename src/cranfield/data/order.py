@@ -33,7 +33,7 @@ class Grouped(NamedTuple):
     starts: Ints  # (groups + 1,) the row where each group begins
     group: Ints  # (rows,)
     queries: Ids  # (groups,)
-    hashes: Words  # (rows,) of the documents
+    keys: Words  # (rows,) of (group, document)
     by: Floats | None  # (rows,) what ranks them, the highest first; None: they are in order
     repeated: LeftOut = LeftOut()  # rows whose document another row of the group has, too
     again: Ints | None = None  # of these, those that have a rank and do not count
@@ -51,9 +51,8 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
     """
     starts = np.append(block.query.begins(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    hashes = block.doc.hash()
-    # Rows of one document, or, hardly ever, of others of the same key.
-    suspect = in_several(keyed(hashes, group))
+    keys = keyed(block.doc.hash(), group)
+    suspect = in_several(keys)  # rows of one document, or, hardly ever, of others of the same key
     by, repeated, uncounted = _sorting_scores(block, judging), LeftOut(), None
     if len(suspect):
         again = _again(block, group, suspect)
@@ -75,7 +74,7 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
                 repeated += found.repeated
             return found._replace(repeated=repeated, dropped=dropped)
     queries = block.query.take(starts[:-1])
-    return Grouped(block, starts, group, queries, hashes, by, repeated, uncounted)
+    return Grouped(block, starts, group, queries, keys, by, repeated, uncounted)
 
 
 def come_back(queries: list[bytes], seen: set[bytes]) -> bool:
