@@ -1,19 +1,25 @@
 """Many runs against the same judgments: each as if it were alone, and forgotten when scored."""
 
+import pickle
 import random
+import subprocess
+import sys
 import weakref
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cranfield import evaluate, read_qrels, read_run
-from cranfield.arrays import byte_strings
-from cranfield.arrays.byte_strings import in_several, mixed
+from cranfield.arrays import byte_strings, slots
+from cranfield.arrays.byte_strings import in_several, keyed, mixed
 from cranfield.arrays.ids import Ids
+from cranfield.arrays.slots import Slots
 from cranfield.data import match
 from cranfield.data.judge import judge_all
+from cranfield.formats.block import SIZES
 
 N_RUNS = 12
 
@@ -59,13 +65,11 @@ def test_each_run_has_the_scores_that_it_has_alone(track: tuple[Path, list[Path]
 def test_hits_are_those_of_a_loop(
     track: tuple[Path, list[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the table is so small that most judgments find their place taken."""
+    """Also where the table is so small that most judgments find their slot taken."""
     qrels, runs = track
     wanted = read_qrels(qrels).to_dict()
-    monkeypatch.setattr(match, "_LEAST_BITS", 4)
-    for bits, steps in ((4, 8), (4, 1), (14, 8)):
-        monkeypatch.setattr(match, "_LEAST_BITS", bits)
-        monkeypatch.setattr(match, "_MOST_STEPS", steps)
+    for bits in (1, 4, 14):
+        monkeypatch.setattr(slots, "_LEAST_BITS", bits)
         for run, met in zip(
             runs, judge_all(read_qrels(qrels), [read_run(run) for run in runs]), strict=True
         ):
@@ -75,6 +79,64 @@ def test_hits_are_those_of_a_loop(
                 n[query] += doc in wanted.get(query, {})
             hits = dict(zip(met.query_ids, met.judged.hits.count()[:, 0].tolist(), strict=True))
             assert hits == {query: n[query] for query in wanted}
+
+
+@pytest.mark.parametrize("n_hashes", [1, 3, None])
+def test_pairs_are_found_whatever_their_hashes(
+    n_hashes: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where many pairs have one key, and after a pickle."""
+    hashed = Ids.hash
+
+    def few(self: Ids, *keys: Any) -> Any:
+        found = hashed(self, *keys)
+        return found if n_hashes is None else found % np.uint64(n_hashes)
+
+    monkeypatch.setattr(Ids, "hash", few)
+    rng = random.Random(11)
+    texts = [b"%d" % i + b"x" * rng.choice([0, 9, 600]) for i in range(40)]
+    every = [(group, text) for group in range(8) for text in texts]
+    here, sought = rng.sample(every, 100), rng.sample(every, 250)
+    found = Slots(np.array([group for group, _ in here]), Ids.of([text for _, text in here]))
+    others = Ids.of([text for _, text in sought])
+    for one in (found, pickle.loads(pickle.dumps(found))):  # noqa: S301 - made here
+        groups = np.array([group for group, _ in sought])
+        rows, at = one.among(groups, others, keyed(others.hash(), groups))
+        places = [(i, here.index(pair)) for i, pair in enumerate(sought) if pair in here]
+        assert [*zip(rows.tolist(), at.tolist(), strict=True)] == places
+        assert 0 < len(places) < 100
+
+
+def test_judgments_that_met_a_run_are_pickled(track: tuple[Path, list[Path]]) -> None:
+    """Hashes are other ones in another process, and are made anew there."""
+    qrels, runs = track
+    judgments = read_qrels(qrels)
+    wanted = evaluate(judgments, runs[0], "AP").means()
+    code = (
+        "import pickle, sys; from cranfield import evaluate; "
+        "qrels = pickle.load(sys.stdin.buffer); "
+        "print(evaluate(qrels, sys.argv[1], 'AP').means())"
+    )
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, runs[0]],
+        input=pickle.dumps(judgments),
+        capture_output=True,
+        check=True,
+    )
+    assert told.stdout.decode().strip() == repr(wanted)
+
+
+@pytest.mark.parametrize(("n_queries", "n_blocks"), [(9, 1), (15, 1), (16, 2), (30, 3)])
+def test_a_file_little_longer_than_a_block_is_one(
+    n_queries: int, n_blocks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block is as long as ten of these queries, which have ten lines of twelve bytes."""
+    lines = [f"{chr(97 + q)} 0 {d} 1 1 t\n" for q in range(n_queries) for d in range(10)]
+    monkeypatch.setattr(SIZES, "bytes", 10 * 10 * len(lines[0]))
+    path = tmp_path / "a.run"
+    path.write_text("".join(lines))
+    lengths = [len(load()) for load in read_run(path).blocks()]
+    assert (len(lengths), sum(lengths)) == (n_blocks, 10 * n_queries)
 
 
 def test_runs_are_forgotten_when_they_are_scored(track: tuple[Path, list[Path]]) -> None:

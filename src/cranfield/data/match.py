@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import keyed, spread
+from cranfield.arrays.byte_strings import keyed
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import spans
+from cranfield.arrays.slots import Slots
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import (
@@ -241,60 +242,20 @@ _LEAST_COST, _MOST_COST = 1e-9, 1e15  # so that they can be added up, and divide
 def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
     """Return the block's rows that are judged, and the rows of their judgments.
 
-    The judgments of the block's queries go into a table by some bits of their keys, and each row
-    looks into the one place where its own can be. Those that find their place taken go into a
-    smaller table, and so on.
+    They are looked up among the judgments of the block's queries; or, where these are most of
+    them, among all: what these are looked up by is made once, for all runs.
     """
-    groups = np.flatnonzero(code >= 0)
-    its = code[groups]
+    its = code[code >= 0]
     counts = qrels.starts[its + 1] - qrels.starts[its]
+    if 2 * counts.sum() > len(qrels):
+        slots: Slots = qrels.slots
+        codes = code[block.group]  # in place of the groups, in the keys, too
+        return slots.among(codes, block.block.doc, keyed(block.keys, codes - block.group))
     judgments = spans(qrels.starts[its], counts)
-    group = np.repeat(groups, counts)
-    keys = keyed(qrels.docs.take(judgments).hash(), group)
-    rows, left = np.arange(len(block.keys)), np.arange(len(judgments), dtype=np.int32)
-    found = np.full(len(rows), -1, np.int64)  # the judgment of each row
-    for _ in range(_MOST_STEPS):
-        if len(left) == 0 or len(rows) == 0:
-            break
-        shift = np.uint64(64 - max(_LEAST_BITS, len(left).bit_length() + 2))
-        place = np.full(1 << (64 - int(shift)), -1, np.int32)
-        slot = (spread(keys[left]) >> shift).view(np.int64)
-        place[slot] = left
-        theirs = block.keys if len(rows) == len(block.keys) else block.keys[rows]
-        at = place[(spread(theirs) >> shift).view(np.int64)]
-        hit = np.flatnonzero(at >= 0)
-        rows, at = rows[hit], at[hit]
-        # Keys that are equal belong to the same query and document, but for a rare coincidence:
-        # look at the ids; where they differ, another judgment may have the same key.
-        equal_key = np.flatnonzero(keys[at] == block.keys[rows])
-        mine, at = rows[equal_key], at[equal_key]
-        same = block.block.doc.equal(mine, qrels.docs, judgments[at])
-        same &= group[at] == block.group[mine]
-        found[mine[same]] = judgments[at[same]]
-        left, rows = left[place[slot] != left], rows[found[rows] < 0]
-    else:
-        rows, judged = _looked_up(block, qrels, rows, judgments[left], group[left])
-        found[rows] = judged
-    rows = np.flatnonzero(found >= 0)
-    return rows, found[rows]
-
-
-_MOST_STEPS = 8  # so many different documents hardly ever have one key
-_LEAST_BITS = 14
-
-
-def _looked_up(
-    block: Grouped, qrels: Qrels, rows: Ints, judgments: Ints, group: Ints
-) -> tuple[Ints, Ints]:
-    """Return those of the block's `rows` that are among `judgments`, and the rows of these.
-
-    `group`, (judgments,), is the group of each judgment's query.
-    """
-    groups, docs = group.tolist(), qrels.docs.take(judgments).to_list()
-    place = dict(zip(zip(groups, docs, strict=True), judgments.tolist(), strict=True))
-    groups, docs = block.group[rows].tolist(), block.block.doc.take(rows).to_list()
-    at = np.array([place.get(pair, -1) for pair in zip(groups, docs, strict=True)], np.int64)
-    return rows[at >= 0], at[at >= 0]
+    groups = np.repeat(np.flatnonzero(code >= 0), counts)
+    slots = Slots(groups, qrels.docs.take(judgments))
+    rows, at = slots.among(block.group, block.block.doc, block.keys)
+    return rows, judgments[at]
 
 
 # ---- dicts ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from cranfield.arrays.grades import are_whole, widened
 from cranfield.arrays.ids import IdList, Ids, Places, decode, encode, ids_of
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes
+from cranfield.arrays.slots import Slots
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import InputError, OptionError, one_of
@@ -299,6 +300,11 @@ class Qrels(Judgments):
         """Return the position in `query_ids` of each row's query: (rows,)."""
         starts = self.starts
         return np.arange(len(self.query_ids)).repeat(starts[1:] - starts[:-1])
+
+    @kept_while_small
+    def slots(self) -> Slots:
+        """Where (the position of a query, a document) is, row by row."""
+        return Slots(self.query, self.docs)
 
     @kept_while_small
     def ideal(self) -> Ranked:

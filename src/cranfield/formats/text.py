@@ -50,10 +50,15 @@ def raw_blocks(
     spare: list[Bytes],
     begin: int = 0,
 ) -> Iterator[tuple[int, Bytes]]:
-    """Yield (offset, lines) from byte `begin` on: whole lines, cut where `cut` says."""
+    """Yield (offset, lines) from byte `begin` on: whole lines, cut where `cut` says.
+
+    A file that is little longer than a block is not cut: a second, small one would cost more.
+    """
     with source.open(heard=True) as stream:
+        stored = source.size or 0
+        n_bytes = max(SIZES.bytes, stored if 2 * stored <= 3 * SIZES.bytes else 0)
         # What is before the first byte of data is in the first block, too.
-        size = begin + len(BYTE_ORDER_MARK) + SIZES.bytes
+        size = begin + len(BYTE_ORDER_MARK) + n_bytes
         offset, rest = 0, np.zeros(0, np.uint8)
         while True:
             needed = len(rest) + size

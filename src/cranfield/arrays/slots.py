@@ -1,0 +1,79 @@
+"""Slots: where pairs of a group and an identifier are, in a column of different ones."""
+
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.byte_strings import Words, keyed, spread
+from cranfield.arrays.ids import Ids
+from cranfield.arrays.ranked import Ints
+
+
+class Slots:
+    """Finds pairs of a group, (rows,), and an identifier among different ones, by their keys.
+
+    Every row leaves its number in a slot of a table that some bits of its key tell, and a pair
+    looks into the one slot where its own can be. Rows that find their slot taken by another key go
+    into a smaller table, and so on.
+
+    >>> slots = Slots(np.array([0, 0, 1]), Ids.of([b"a", b"b", b"a"]))
+    >>> others = Ids.of([b"b", b"b", b"a"])
+    >>> groups = np.array([0, 1, 1])
+    >>> slots.among(groups, others, keyed(others.hash(), groups))
+    (array([0, 2]), array([1, 2]))
+    """
+
+    def __init__(self, groups: Ints, ids: Ids) -> None:
+        self._groups, self._ids = groups, ids
+        self._keys = keys = keyed(ids.hash(), groups)
+        self._tables: list[tuple[np.uint64, Ints]] = []
+        left = np.arange(len(keys), dtype=np.int32)
+        while len(left):
+            shift = np.uint64(64 - max(_LEAST_BITS, len(left).bit_length() + 2))
+            table = np.full(1 << (64 - int(shift)), -1, np.int32)
+            slot = _slots(spread(keys[left]), shift)
+            table[slot] = left
+            self._tables.append((shift, table))
+            left = left[keys[table[slot]] != keys[left]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Slots, (self._groups, self._ids)  # the keys are other ones in another process
+
+    def among(self, groups: Ints, others: Ids, keys: Words) -> tuple[Ints, Ints]:
+        """Return which of other pairs, ascending, are here, and in which row each of them is.
+
+        `keys` are what `keyed` makes of them; all are (rows of the others,).
+        """
+        bits = spread(keys)
+        rows, found = np.arange(len(keys)), np.full(len(keys), -1)
+        for shift, table in self._tables:
+            at = table[_slots(bits if len(rows) == len(bits) else bits[rows], shift)]
+            taken = np.flatnonzero(at >= 0)
+            rows, at = rows[taken], at[taken]
+            equal = self._keys[at] == keys[rows]
+            found[rows[equal]] = at[equal]
+            rows = rows[~equal]
+        rows = np.flatnonzero(found >= 0)
+        at = found[rows]
+        # Equal keys belong to the same pair, but for a rare coincidence.
+        same = others.equal(rows, self._ids, at)
+        if not same.all():
+            wrong = rows[~same]
+            at[~same] = self._looked_up(keys[wrong], groups[wrong], others.take(wrong))
+            rows, at = rows[at >= 0], at[at >= 0]
+        return rows, at
+
+    def _looked_up(self, keys: Words, groups: Ints, others: Ids) -> list[int]:
+        """Return the row of each of the other pairs, -1 if it is in none, by groups and texts."""
+        rows = np.flatnonzero(np.isin(self._keys, keys))
+        here = zip(self._groups[rows].tolist(), self._ids.take(rows).to_list(), strict=True)
+        place = dict(zip(here, rows.tolist(), strict=True))
+        pairs = zip(groups.tolist(), others.to_list(), strict=True)
+        return [place.get(pair, -1) for pair in pairs]
+
+
+_LEAST_BITS = 14
+
+
+def _slots(bits: Words, shift: np.uint64) -> Ints:
+    return (bits >> shift).view(np.int64)
