@@ -34,7 +34,7 @@ _COMMANDS = {
     "nuggets": "Score answers by the nuggets that they support.",
     "convert": "Write a run or judgments in another format.",
     "measures": "List the measures, or explain some.",
-    "figure": "Draw a picture: weights of ranks, a precision-recall curve.",
+    "figure": "Draw a picture: leaderboard, differences, curves, ... for screen, paper, slides.",
     "trec-eval": "Take the place of trec_eval: its options, its output.",
     "demo": "Evaluate a small collection that comes with the package.",
 }
