@@ -27,7 +27,7 @@ from cranfield.render.table import Column, Table, legend, wanted
 
 _MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
-_TESTS = {
+TESTS = {
     "randomization": "randomization test, two-sided",
     "t": "t-test, two-sided",
     "wilcoxon": "Wilcoxon's signed-rank test, two-sided",
@@ -35,7 +35,7 @@ _TESTS = {
     "bootstrap": "studentised bootstrap test, two-sided",
     "bayes": "Bayesian estimate",
 }
-_CORRECTIONS = {
+CORRECTIONS = {
     "holm": "Holm",
     "maxt": "maxT",
     "tukey": "Tukey",
@@ -261,7 +261,7 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
 def _method(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return the line that says how it was tested; more of it where slices differ."""
     first = results[0]
-    said = [_TESTS[settings.test]]
+    said = [TESTS[settings.test]]
     if settings.test in ("randomization", "wilcoxon"):
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}
@@ -278,7 +278,7 @@ def _method(results: Sequence[Result], settings: Settings) -> list[str]:
         over += " in each slice" if first.label is not None else ""
         over += " of all measures" if settings.family == "all" else ""
         drawn = f", {settings.permutations:,} permutations" if settings.permutations else ""
-        how = _CORRECTIONS.get(settings.correction)  # None of "none"
+        how = CORRECTIONS.get(settings.correction)  # None of "none"
         said.append(f"{how} over {over}{drawn}" if how else f"uncorrected, {over}")
     said.append(f"alpha {settings.alpha:g}")
     return ["; ".join(said)]
@@ -329,7 +329,7 @@ def _told_by(result: Result, settings: Settings) -> str:
     of_all = settings.correction in ("tukey", "rtukey")  # of all systems, never the same as p
     if settings.correction == "none" or (result.comparisons <= 1 and not of_all):
         return "p"
-    return f"p {_CORRECTIONS[settings.correction]}"
+    return f"p {CORRECTIONS[settings.correction]}"
 
 
 def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
