@@ -157,7 +157,7 @@ def test_superscripts_underlined_cells_and_headings_above_others() -> None:
         r"\cmidrule(lr){2-2}\cmidrule(lr){3-3}",
         r"system & AP & n \\",
         r"\midrule",
-        r"a\_1 & \textbf{0.75}\textsuperscript{b\textbar{}\dag{}} & \phantom{000}9 \\",
+        r"a\_1 & \textbf{0.75}\textsuperscript{b\textbar{}$\dagger$} & \phantom{000}9 \\",
         r"\midrule",
         r"b & \phantom{0}0.5 & \underline{10.5}\textsuperscript{a} \\",
         r"c & -- &  \\",

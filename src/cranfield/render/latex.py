@@ -19,8 +19,8 @@ _LATEX = {
     "[": "{[}",  # or an option of the line break before it
     "*": "{*}",  # likewise
     "\N{MINUS SIGN}": "$-$",
-    "\N{DAGGER}": r"\dag{}",
-    "\N{DOUBLE DAGGER}": r"\ddag{}",
+    "\N{DAGGER}": r"$\dagger$",
+    "\N{DOUBLE DAGGER}": r"$\ddagger$",
     "\N{DOWNWARDS ARROW}": r"$\downarrow$",
     **{c: f"\\{c}" for c in "{}$&#%_"},
 }
