@@ -317,7 +317,9 @@ RUNS = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run"]
 def test_the_command_makes_what_the_function_makes(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tex"
     measures = ["-m", "nDCG@10", "-m", "AP"]
-    done = invoke("table", "demo/qrels.txt", *RUNS, *measures, "--all-pairs", "--sort", "-o", out)
+    done = invoke(
+        "table", "demo/qrels.txt", *RUNS, *measures, "--all-pairs", "--sort", "-o", str(out)
+    )
     assert done.exit_code == 0
     found = compare("demo/qrels.txt", RUNS, "nDCG@10 AP", all_pairs=True)
     assert out.read_text() == paper_table(found, sort=True).to_latex()

@@ -51,7 +51,11 @@ def to_latex(table: Table) -> str:
     lines = [" & ".join(row) + r" \\" for row in rows]
     for r in sorted(table.rules, reverse=True):
         lines.insert(r, r"\midrule")
-    columns = "".join("l" if table.is_left(c) else "r" for c in range(len(table.header)))
+    sides = ["l" if table.is_left(c) else "r" for c in range(len(table.header))]
+    if table.n_labels > 1 and not table.header[0]:
+        sides[0] += r"@{\hspace{0.7em}}"  # a letter, or a number, beside what it names
+    columns = "".join(sides)
+    narrow = bool(table.raised) and not table.wide  # superscripts hold columns apart
     title = [re.sub(" {2,}", r" \\quad ", _latex(line)) for line in table.title]
     caption = re.sub(r"(?<=\.);(?= )", "", "; ".join(title))  # sentences end by themselves
     notes = [_latex(note) + r"\par" for note in table.notes]
@@ -61,6 +65,7 @@ def to_latex(table: Table) -> str:
             r"% \usepackage{booktabs}",
             rf"\begin{{{kind}}}",
             r"\centering",
+            *([r"\setlength{\tabcolsep}{4pt}"] if narrow else []),
             *([rf"\caption{{{caption}}}"] if caption else []),
             *([rf"\label{{{table.label}}}"] if table.label else []),
             *([r"\smallskip"] if caption else []),  # a caption above has none in many classes
