@@ -202,7 +202,7 @@ class Board:
             element(
                 "label",
                 element("span", f"{side}: ", name_of(system.name, 80), class_="sr"),
-                element("input", type="radio", name=f"p{side.lower()}", value=number_of_it),
+                element("input", type="radio", name=f"side-{side.lower()}", value=number_of_it),
             )
             for side in ("A", "B")
         )
