@@ -53,7 +53,8 @@ function differences() {
   const pair = choice.scored === choice.measure ? pairOf(choice.a, choice.b) : null;
   const [most, least] = [gains[order[0]], gains[order[N - 1]]];
   const ends = pair?.low == null ? [] : [asGain(pair.low), asGain(pair.high)];
-  const reach = Math.max(most, -least, ...ends.map(Math.abs), 1e-6);
+  const narrowest = byRatio(choice.scored) ? 0.1 : (scored().high - scored().low) / 20 || 1e-3;
+  const reach = Math.max(most, -least, ...ends.map(Math.abs), narrowest);
   const high = Math.max(most, reach * 0.14, ...ends);
   const low = Math.min(least, -reach * 0.14, ...ends);
   const y = scale(low, high, bottom, top);

@@ -24,6 +24,8 @@ function prune() {
     else if (charts.length === 1) section.querySelector(".two")?.classList.add("only");
   }
   if (!anyScores) byId("query").remove();
+  if (!two) byId("h-which").textContent = "How good is it?";
+  if (!two) byId("h-steady")?.replaceChildren("How steady is it?");
 }
 
 /** Say what the section of single queries shows. */
@@ -115,7 +117,8 @@ async function start() {
     startFinder();
     sayQuery();
     weigh();
-    if (!named) choice.query = order[0];
+    findQueries();
+    if (!named) choice.query = finder.found[0];
     byId("stage").addEventListener("keydown", stepDocuments);
   }
   await refresh();
