@@ -214,7 +214,7 @@ def test_svg_and_png_are_what_they_say() -> None:
     assert struct.unpack(">II", png[16:24]) == (2 * width, 2 * height)
     assert struct.unpack(">II", figure.to_png(scale=1)[16:24]) == (width, height)
     assert figure._repr_svg_() == svg
-    wrong: list[Any] = [0, -1, 11, float("nan"), "2", None]
+    wrong: list[Any] = [0, -1, 11, float("nan"), "2"]
     for scale in wrong:
         with pytest.raises(OptionError, match=r"scale=.*: expected a number above 0, 10 at most"):
             figure.to_png(scale)

@@ -1,5 +1,6 @@
 """Explanations of many queries of one run: the same as of each by itself, and cheap."""
 
+import cProfile
 from typing import Any
 
 import pytest
@@ -88,6 +89,21 @@ def test_a_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_query_that_is_not_judged_is_named() -> None:
     with pytest.raises(InputError, match="no query 'q99'"):
         next(explain_each(QRELS, RUNS[0], parse("AP"), ["q01", "q99"], Judging()))
+
+
+def test_a_profiler_goes_on_after_an_explanation() -> None:
+    alone = str(explain(QRELS, RUNS[0], "nDCG@10", "q01"))
+    profiler = cProfile.Profile()
+    profiler.enable()
+    try:
+        found = str(explain(QRELS, RUNS[0], "nDCG@10", "q01"))
+        sorted([1])
+    finally:
+        profiler.disable()
+    assert found == alone
+    seen = {getattr(one.code, "co_name", one.code) for one in profiler.getstats()}
+    assert "best_swap" in seen  # which comes after the measure was followed
+    assert "<built-in method builtins.sorted>" in seen
 
 
 # ---- what is not tried ---------------------------------------------------------------------------

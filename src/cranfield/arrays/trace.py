@@ -384,12 +384,14 @@ def naming(is_known: Callable[[str], bool]) -> Iterator[None]:
             if value.step.inputs and not value.step.name:
                 value.step = replace(value.step, name=_word(name))
 
-    before = sys.getprofile()
+    before: Any = sys.getprofile()
     sys.setprofile(name_locals)
     try:
         yield
     finally:
-        sys.setprofile(before)
+        sys.setprofile(before if callable(before) else None)
+        if hasattr(before, "enable"):  # a profiler such as Python's own, which is no function
+            before.enable()
 
 
 def _word(variable: str) -> str:

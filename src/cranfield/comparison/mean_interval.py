@@ -32,7 +32,7 @@ def mean_intervals(measure: Measure | None, scores: Floats, alpha: float) -> lis
     own = Moments.of(Paired.of(compared))
     low, high = t_interval(own, alpha) if own.n > 1 else (own.sd, own.sd)
     low, high = cut(low, high, *ends_of(measure, *range_of(measure, scores)))
-    found: list[MeanInterval] = [*zip(means, low.tolist(), high.tolist(), strict=True)]
+    found = [*zip(means, low.tolist(), high.tolist(), strict=True)]
     if is_geometric(measure):
         found = [(math.exp(one), math.exp(low), math.exp(high)) for one, low, high in found]
     return [(one, or_none(low), or_none(high)) for one, low, high in found]

@@ -12,7 +12,7 @@ from cranfield.figures.forest import by_slice as by_slice
 from cranfield.figures.forest import leaderboard as leaderboard
 from cranfield.figures.matrix import judged_by_rank as judged_by_rank
 from cranfield.figures.matrix import pair_matrix as pair_matrix
-from cranfield.figures.two_systems import by_relevant as by_relevant
+from cranfield.figures.relevant_counts import by_relevant as by_relevant
 from cranfield.figures.two_systems import differences as differences
 from cranfield.figures.two_systems import scatter as scatter
 from cranfield.figures.weights import rank_weights as rank_weights

@@ -5,7 +5,7 @@ import numpy as np
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.comparison.scale import possible
-from cranfield.figures.choice import compared, known_measure, result_of, with_room
+from cranfield.figures.choice import compared, doubts_of, known_measure, result_of, with_room
 from cranfield.figures.figure import Draw, Figure, Points
 from cranfield.figures.marks import chart, number, row_axis, shown_names
 from cranfield.figures.phrases import measure_of
@@ -62,6 +62,7 @@ def spread(
         "median, the whiskers end at the 5th and the 95th of 100",
         _drawn(found, result, points),
         style,
+        doubts_of(found),
     )
 
 
@@ -80,12 +81,11 @@ def _drawn(found: Comparison, result: Result, points: Points) -> Draw:
         n = len(found.aligned.query_ids)
         dots = n <= _MOST_QUERIES and n * len(rows) <= _MOST_DOTS
         base = chart(rows, x=x, y=y)
-        box = {"height": {"band": 0.5}, "aria": False}
         layers = [
             base.mark_rule(color=OTHER, strokeWidth=style.line, aria=False).encode(
                 x={**x, "field": "q05"}, x2={"field": "q95"}
             ),
-            base.mark_bar(color=A, opacity=0.28, **box).encode(
+            base.mark_bar(color=A, opacity=0.28, height={"band": 0.5}, aria=False).encode(
                 x={**x, "field": "q25"}, x2={"field": "q75"}
             ),
             base.mark_tick(

@@ -1,6 +1,7 @@
 """What a picture of a comparison is drawn from: which measure, which systems, which pair."""
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -11,6 +12,7 @@ from cranfield.comparison.result import Outcome, Pair, Result
 from cranfield.errors import InputError, MeasureError, OptionError, nearest
 from cranfield.figures.marks import shown_name
 from cranfield.measures import Measure
+from cranfield.notes import Note, gravest_first
 
 FEW = 4  # systems of which each has its colour, if none are named
 MOST = 7  # that colours and shapes tell apart
@@ -50,19 +52,29 @@ def source_of(found: Comparison, what: str) -> Evaluated:
     if source is None:
         raise InputError(
             f"{what} is drawn from judgments and runs, and these are scores that were made before",
-            hint="Compare the judgments and runs themselves: compare(qrels, runs).",
+            hint="Compare the judgments and runs themselves: compare(qrels, runs); "
+            "or leave --saved out.",
         )
     return source
 
 
+def doubts_of(found: Comparison, *results: Result) -> tuple[Note, ...]:
+    """Return the errors and warnings on the data, and on the comparisons of some results."""
+    every = [*found.data_notes, *(note for one in results for note in one.notes)]
+    return tuple(note for note in gravest_first(every) if note.is_grave)
+
+
 def named(found: Comparison, name: str, option: str = "system") -> str:
-    """Return a system's name; raise OptionError, with the nearest names, if there is none."""
-    names = found.aligned.names
-    if name not in names:
-        near = nearest(str(name), names) or names[:5]
-        shown = ", ".join(shown_name(one, _LETTERS) for one in near)
-        raise OptionError(f"{option}={name!r:.80}: there is no such system; try {shown}")
-    return name
+    """Return the system of a name, or of a run's file; raise OptionError if there is none."""
+    names, source = found.aligned.names, found.aligned.source
+    if name in names:
+        return name
+    for system, run in () if source is None else source.runs.items():
+        if os.path.realpath(str(name)) in [os.path.realpath(one.path) for one in run.sources]:
+            return system
+    near = nearest(str(name), names) or names[:5]
+    shown = ", ".join(shown_name(one, _LETTERS) for one in near)
+    raise OptionError(f"{option}={name!r:.80}: there is no such system; try {shown}")
 
 
 @dataclass(frozen=True)
@@ -130,9 +142,8 @@ def two_of(
     if len(result.systems) < 2:
         raise InputError("two systems are drawn beside each other, and there is only one")
     best_first = [one.name for one in result.ordered]
-    for option, name in ("system", system), ("other", other):
-        if name is not None:
-            named(found, name, option)
+    system = None if system is None else named(found, system)
+    other = None if other is None else named(found, other, "other")
     if other is None:
         base = found.settings.baseline
         usual = [one for one in (base, *best_first[:2]) if one is not None]
@@ -186,9 +197,8 @@ def coloured(found: Comparison, result: Result, systems: Iterable[str] | None) -
     best_first = [one.name for one in result.ordered]
     if systems is not None:
         wanted: Sequence[str] = [systems] if isinstance(systems, str) else list(systems)
-        for one in wanted:
-            named(found, one, "systems")
-        chosen = [one for one in best_first if one in wanted]
+        known = [named(found, one, "systems") for one in wanted]
+        chosen = [one for one in best_first if one in known]
         if not chosen or len(chosen) > MOST:
             raise OptionError(
                 f"systems: {len(chosen)} are named; 1 to {MOST} can be told apart in one picture"

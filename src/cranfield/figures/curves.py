@@ -15,6 +15,7 @@ from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.figures.choice import (
     coloured,
     compared,
+    doubts_of,
     known_measure,
     result_of,
     source_of,
@@ -90,7 +91,9 @@ def by_cutoff(
     source = source_of(found, "a measure by its cutoff")
     chosen = coloured(found, result, systems)
     if one.definition.cutoff == "none" or one.definition.cutoff_kind != "depth":
-        raise MeasureError(f"{one} has no cutoff at a rank to draw it by; compare nDCG@10, for one")
+        raise MeasureError(
+            f"{one} has no cutoff at a rank to draw it by; name one that has, such as nDCG"
+        )
     values = met(found, source, [one @ rank for rank in ranks]).values
     points = _means(found, one, "cutoff", ranks, values)
     low, high = ranks[0], ranks[-1]
@@ -108,6 +111,7 @@ def by_cutoff(
         means_said(result, found.settings),
         _curves(result, points, chosen, x, y),
         style,
+        doubts_of(found),
     )
 
 
@@ -180,7 +184,7 @@ def _mean_precision_recall(
     n = queries_of(len(found.aligned.query_ids))
     said = f"The mean of {n} at eleven recalls, and its {level_of(found.settings)} (Student's t)"
     draw = _curves(result, points, chosen, x, y)
-    return Figure(points, "Interpolated precision by recall", said, draw, style)
+    return Figure(points, "Interpolated precision by recall", said, draw, style, doubts_of(found))
 
 
 def _precision_at_recall(found: Comparison, rel: float | None) -> Measure:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from cranfield.errors import OptionError, need, printable
 from cranfield.figures.style import Drawing, Style, StyleName, style_of
 from cranfield.formats.source import written
 from cranfield.lazy import cached_property
+from cranfield.notes import Note
 from cranfield.options import finite
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ Draw = Callable[[Style], Drawing]
 class Figure:
     """A picture: `points` are its numbers, a dict each; `chart` is Altair's, made when it is read.
 
+    `notes` are the errors and warnings on these numbers, whose codes the picture names.
+
     `points` need no extra; `chart` and all that follows from it need the extra `plot`. A notebook
     shows a figure as SVG.
 
@@ -42,13 +46,14 @@ class Figure:
     subtitle: str
     draw: Draw
     style: StyleName = "screen"
+    notes: tuple[Note, ...] = ()  # errors and warnings on the numbers
 
     def __post_init__(self) -> None:
         style_of(self.style)
 
     @cached_property
     def _drawn(self) -> Drawing:
-        need(_LIBRARIES, "a picture", "plot")
+        check_installed()
         return self.draw(style_of(self.style))
 
     @property
@@ -58,7 +63,9 @@ class Figure:
 
     @property
     def _said(self) -> list[str]:
-        return [one for one in (self.title, self.subtitle, *self._drawn.said) if one]
+        codes = ", ".join(dict.fromkeys(note.code for note in self.notes))
+        doubts = f"Warnings: {codes}" if codes else ""
+        return [one for one in (self.title, self.subtitle, *self._drawn.said, doubts) if one]
 
     @cached_property
     def chart(self) -> "alt.LayerChart":
@@ -76,10 +83,17 @@ class Figure:
     def to_svg(self) -> str:
         """Return the picture as SVG; its texts stay texts."""
         svg: str = self._made("svg")
+        if unit := style_of(self.style).unit:
+            svg = re.sub(r' (width|height)="([0-9.]+)"', rf' \1="\2{unit}"', svg, count=2)
         return svg
 
-    def to_png(self, scale: float = 2) -> bytes:
-        """Return the picture as PNG, `scale` times as large: above 0, 10 at most."""
+    def to_png(self, scale: float | None = None) -> bytes:
+        """Return the picture as PNG, `scale` times as large: above 0, 10 at most.
+
+        Unless it is stated, 2 times; 5 times for a paper, 360 pixels an inch.
+        """
+        if scale is None:
+            scale = style_of(self.style).scale
         if not 0 < (finite(scale) or 0) <= _LARGEST_SCALE:
             raise OptionError(
                 f"scale={scale!r:.40}: expected a number above 0, {_LARGEST_SCALE} at most"
@@ -122,6 +136,11 @@ class Figure:
 
     def __repr__(self) -> str:
         return f"Figure({self.title!r}, {len(self.points)} points)"
+
+
+def check_installed() -> None:
+    """Raise LibraryError if what draws pictures is not installed."""
+    need(_LIBRARIES, "a picture", "plot")
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.errors import InputError
-from cranfield.figures.choice import coloured, compared, result_of, with_room
+from cranfield.figures.choice import coloured, compared, doubts_of, result_of, with_room
 from cranfield.figures.figure import Draw, Figure
 from cranfield.figures.marks import (
     chart,
@@ -24,8 +24,8 @@ from cranfield.measures import Measure
 from cranfield.render.numbers import number as number_text
 from cranfield.render.numbers import number_of
 
-_OF_PAIR = ("p", "p_adjusted", "verdict", "wins", "ties", "losses")
-_OF_PAIR += ("ratio", "ratio_low", "ratio_high")
+_OF_PAIR = ["p", "p_adjusted", "verdict", "wins", "ties", "losses"]
+_OF_PAIR += ["ratio", "ratio_low", "ratio_high"]
 
 
 def leaderboard(
@@ -78,7 +78,14 @@ def leaderboard(
         )
     n = number_of(len(points), "system")
     said = means_said(result, found.settings)
-    return Figure(points, f"{result.measure} of {n}", said, _leaderboard(found, result), style)
+    return Figure(
+        points,
+        f"{result.measure} of {n}",
+        said,
+        _leaderboard(found, result),
+        style,
+        doubts_of(found, result),
+    )
 
 
 _KINDS = ("better", "not told apart", "worse", "baseline")
@@ -222,6 +229,7 @@ def by_slice(
         means_said(whole, found.settings, "each slice's queries"),
         _by_slice([whole, *results], chosen, found),
         style,
+        doubts_of(found),
     )
 
 

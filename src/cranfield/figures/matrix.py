@@ -7,7 +7,7 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.comparison.tables import tested_by
 from cranfield.errors import InputError
-from cranfield.figures.choice import Between, compared, result_of, source_of, with_room
+from cranfield.figures.choice import Between, compared, doubts_of, result_of, source_of, with_room
 from cranfield.figures.figure import Draw, Figure, Points
 from cranfield.figures.marks import (
     Channel,
@@ -95,6 +95,7 @@ def pair_matrix(
         f"{tested_by(result, every.settings)}",
         _matrix(result),
         style,
+        doubts_of(every, result),
     )
 
 
@@ -118,13 +119,13 @@ def _matrix(result: Result) -> Draw:
                 rows.append({**cell, "difference": one.difference})
         shown = [*names.values()]
         wide = (style.width - 0.55 * style.size * max(map(len, shown))) / len(shown)
-        axis = {"title": None, "orient": "top", "ticks": False, "domain": False}
+        axis: Channel = {"title": None, "orient": "top", "ticks": False, "domain": False}
         axis |= {"labelAngle": _angle(shown, wide, style), "labelOverlap": False}
         axis |= {"labelFontSize": min(style.size, 0.9 * wide)}
         x = word("other", sort=shown, axis=axis, scale={"domain": shown})
         base = chart(rows, x=x, y=row_axis("system", shown, scale={"domain": shown}))
-        edge = {"stroke": LINE, "strokeWidth": 0.5 * style.line}
-        cells = base.mark_rect(**edge).encode(color=_as_it_is("fill"), detail=number("difference"))
+        cells = base.mark_rect(stroke=LINE, strokeWidth=0.5 * style.line)
+        cells = cells.encode(color=_as_it_is("fill"), detail=number("difference"))
         letters = 0.85 * style.size if numbers else min(style.size, 0.9 * wide)
         texts = base.mark_text(fontSize=letters, aria=False)
         layers = [cells, texts.encode(text=word("shown"), color=_as_it_is("ink"))]
@@ -204,6 +205,7 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
         f"The share of the documents of {n} at each rank that are judged, in percent",
         _judged(found, points, deepest),
         style,
+        doubts_of(found),
     )
 
 
@@ -225,7 +227,7 @@ def _judged(found: Comparison, points: Points, depth: int) -> Draw:
         step = next(one for one in (1, 5, 10) if depth <= (_MOST_RANKS if numbers else 10) * one)
         there = [*range(1, depth + 1)]
         axis: Channel = {"title": "rank", "labelAngle": 0, "ticks": False, "domain": False}
-        axis |= {"values": [1, *there[step - 1 :: step]], "labelOverlap": False}
+        axis |= {"values": sorted({1, *there[step - 1 :: step]}), "labelOverlap": False}
         x = word("rank", sort=there, scale={"domain": there}, axis=axis)
         base = chart(rows, x=x, y=row_axis("system", [*names.values()]))
         scale = {"type": "pow", "exponent": _POWER, "domain": [0, 1], "interpolate": "rgb"}

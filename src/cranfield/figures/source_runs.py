@@ -8,9 +8,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import Evaluated
 from cranfield.comparison.comparison import Comparison
-from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
-from cranfield.data.judging import Judging
 from cranfield.measures import Measure, plan_of
 
 
@@ -29,23 +27,21 @@ class Met:
 
 
 def met(found: Comparison, source: Evaluated, measures: Sequence[Measure], depth: int = 0) -> Met:
-    """Return what the runs have, each of which is read once, judged as it was for the comparison.
+    """Return what the runs have, judged as they were for the comparison.
 
     Raises InputError for a run that cannot be read any more, MeasureError for a measure that has no
     meaning for these judgments.
     """
-    judging = Judging.of(next(iter(source.systems.values())).recipe)
     plan = plan_of(measures)
-    runs = [source.runs[name] for name in found.aligned.names]
     values, judged, retrieved = [], [], []
-    for meeting in judge_all(source.qrels, runs, judging, costs=plan.takes_cost):
-        rows = _rows(found.aligned.query_ids, meeting.query_ids)
-        values.append(plan.values(meeting.judged)[rows])
+    for query_ids, of_run in source.again:
+        rows = _rows(found.aligned.query_ids, query_ids)
+        values.append(plan.values(of_run)[rows])
         if depth:
             ranks = np.arange(1, depth + 1)
-            down_to = _judged_down_to(meeting.judged, ranks)[rows].sum(axis=0)
+            down_to = _judged_down_to(of_run, ranks)[rows].sum(axis=0)
             judged.append(np.diff(down_to, prepend=0.0))
-            retrieved.append((meeting.judged.n_retrieved[rows] >= ranks).sum(axis=0))
+            retrieved.append((of_run.n_retrieved[rows] >= ranks).sum(axis=0))
     return Met(
         np.stack(values, axis=2).transpose(1, 0, 2), np.array(judged).T, np.array(retrieved).T
     )

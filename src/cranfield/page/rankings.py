@@ -11,7 +11,6 @@ from cranfield.arrays.ids import Ids, ids_of
 from cranfield.arrays.ranked import Ints
 from cranfield.captions import TextsLike, without_text
 from cranfield.comparison.alignment import Aligned, Evaluated
-from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.ranking import Rankings
 from cranfield.explanation.scene import Seen
@@ -166,7 +165,7 @@ def each_side_by_side(
     source: Evaluated, query_ids: Sequence[str], depth: int
 ) -> Iterator[SideBySide]:
     """Yield the rankings of some queries, in this order: of as many as fit in memory together."""
-    judging = Judging.of(next(iter(source.systems.values())).recipe)
+    judging = source.judging
     judged, n_rows = source.qrels.of(query_ids), 0
     every: list[dict[str, Rankings]] = []  # of each system, by query
     for n, run in enumerate(steps(source.runs.values(), "rankings"), 1):
@@ -185,7 +184,7 @@ def each_side_by_side(
 
 def _notes(source: Evaluated) -> Iterator[Note]:
     """Yield what to know of rankings that are shown in one order, with one grade a document."""
-    judging = Judging.of(next(iter(source.systems.values())).recipe)
+    judging = source.judging
     if source.qrels.in_groups:
         text = "Judgments are in groups: the grade of a document is the best that any group has."
         yield Note("best-of-groups", "info", text)

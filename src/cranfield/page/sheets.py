@@ -68,7 +68,7 @@ def _of_system(
     source: Evaluated, name: str, measure: Measure, number: Mapping[str, int], system: int
 ) -> dict[str, str]:
     """Return the worksheets of one system, {"q,s": text}."""
-    judging = Judging.of(next(iter(source.systems.values())).recipe)
+    judging = source.judging
     every = explain_each(source.qrels, source.runs[name], measure, [*number], judging)
     return {f"{number[one.query]},{system}": str(one) for one in every}
 
