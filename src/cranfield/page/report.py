@@ -25,9 +25,10 @@ from cranfield.page.recipe import recipe
 from cranfield.page.scores_block import scores_block
 from cranfield.page.sheets import QUERIES, sheets
 from cranfield.progress import Watching, WatchingOptions, stage, watched
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import number_of, queries_of
 
 DEEPEST = 100  # ranks of each system
+MOST_IN_VIEW = 3  # warnings above the leaderboard; others are a click away
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +192,14 @@ def _page(evidence: Evidence) -> str:
 def _grave(notes: Iterable[Note]) -> Markup:
     """Return what makes numbers doubtful, to be read before them; nothing if nothing does."""
     grave = [one for one in notes if one.is_grave]
-    return element("ul", _notes(grave), class_="grave") if grave else NOTHING
+    if not grave:
+        return NOTHING
+    first, others = grave[:MOST_IN_VIEW], grave[MOST_IN_VIEW:]
+    parts = [element("ul", _notes(first))]
+    if others:
+        more = element("summary", number_of(len(others), "more warning"))
+        parts.append(element("details", more, element("ul", _notes(others))))
+    return element("div", *parts, class_="grave")
 
 
 def _notes(notes: Iterable[Note]) -> Markup:

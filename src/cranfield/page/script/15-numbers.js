@@ -17,6 +17,9 @@ const signed = (value, decimals) => {
 /** A number of an axis, without zeros at its end. */
 const plain = (value) => String(Number(value.toPrecision(10))).replace("-", MINUS);
 
+/** A number of which only the size matters: three digits that count. */
+const short = (value) => plain(Number(value.toPrecision(3)));
+
 const whole = (n) => n.toLocaleString("en");
 
 /** "1 query", "7,000 queries". */

@@ -52,7 +52,8 @@ function differences() {
   const pair = choice.scored === choice.measure ? pairOf(choice.a, choice.b) : null;
   const [most, least] = [gains[order[0]], gains[order[N - 1]]];
   const ends = pair?.low == null ? [] : [asGain(pair.low), asGain(pair.high)];
-  const reach = Math.max(most, -least, ...ends.map(Math.abs), 1e-6);
+  const narrowest = byRatio(choice.scored) ? 0.1 : (scored().high - scored().low) / 20 || 1e-3;
+  const reach = Math.max(most, -least, ...ends.map(Math.abs), narrowest);
   const high = Math.max(most, reach * 0.14, ...ends);
   const low = Math.min(least, -reach * 0.14, ...ends);
   const y = scale(low, high, bottom, top);
@@ -70,7 +71,8 @@ function differences() {
     }
     svg.append(draw("line", { x1: left, x2: right, y1: y(mean), y2: y(mean), class: `line-${side} dash` }));
     const said = `mean ${changeText(pair.change, choice.measure, 3)}`;
-    svg.append(label(right, y(mean) - 5, said, "name end halo"));
+    const loses = mean < 0; // then the room without stems is at the left, below the line
+    svg.append(label(loses ? left + 5 : right, y(mean) + (loses ? 15 : -5), said, loses ? "name halo" : "name end halo"));
   }
   svg.append(N <= MOST_STEMS ? stems(x, y, (right - left) / N) : areas(left, right, y));
   extremes(svg, x, y, right - left);

@@ -5,9 +5,11 @@ function stage() {
   const one = lists?.get(query);
   const parts = [aboutQuery(query, one), scoreStrip(query)];
   if (one) parts.push(...sideBySide(query, one));
-  else if (!content.lists) parts.push(make("p", { class: "card" }, content.why ?? "The page holds no rankings."));
-  else if (!lists) parts.push(make("p", { class: "card" }, "Reading the rankings …"));
-  else parts.push(withoutRankings(query));
+  else if (content.lists && !lists) parts.push(make("p", { class: "card" }, "Reading the rankings …"));
+  else {
+    if (content.lists) parts.push(withoutRankings(query));
+    if (two) parts.push(everyScore(query));
+  }
   byId("stage").replaceChildren(...parts);
 }
 
@@ -51,8 +53,8 @@ function scoreStrip(query) {
   const under = two ? `${measureName(choice.scored)} of all ${systems.length} systems on this query` : measureName(choice.scored);
   strip.append(
     draw("line", { x1: x(low), x2: x(high), y1: 22, y2: 22, class: "line-0" }),
-    label(x(low), 42, plain(low)),
-    label(x(high), 42, plain(high), "end"),
+    label(x(low), 42, short(low)),
+    label(x(high), 42, short(high), "end"),
     label(width / 2, 42, under, "mid"),
   );
   values.forEach((value, system) => {
@@ -94,6 +96,15 @@ function stripLabels(chosen, values, x, width) {
     const text = `${system === choice.a ? "A" : "B"} ${scoreText(values[system])}`;
     return label(middle + (i ? 5 : -5), 9, text, `name strong t${toneOf(system)}${i ? "" : " end"}`);
   });
+}
+
+/** The score of every system on a query, the best first: where there are no rankings to see. */
+function everyScore(query) {
+  const gain = (system) => scoreOf(system, query) * (scored().rising ? 1 : -1);
+  const best = ranked(choice.scored).sort((x, y) => gain(y) - gain(x));
+  const item = (system) =>
+    make("li", { class: `is-${toneOf(system)}` }, name(systems[system], 60), make("b", {}, scoreText(scoreOf(system, query))));
+  return make("ul", { class: "places" }, best.map(item));
 }
 
 /** What to do where the rankings of a query are not in the page. */

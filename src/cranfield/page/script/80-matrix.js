@@ -11,7 +11,8 @@ function matrix() {
   const width = Math.min(room, dense ? 1136 : left + systems.length * 78);
   const across = (width - left) / systems.length;
   const down = within(across, 12, dense ? 20 : 34);
-  const top = room < 560 ? 6 : 92;
+  const longest = Math.min(16, Math.max(...systems.map((one) => one.length)));
+  const top = room < 560 ? 6 : 22 + longest * (dense ? 5.6 : 4.4);
   const found = content.pairs[choice.measure];
   const apart = found.filter((pair) => pair[6] !== 0).length;
   const said =
@@ -24,14 +25,15 @@ function matrix() {
   });
   byId("pairs-said").replaceChildren(
     `${byRatio(choice.measure) ? "Ratio of geometric means" : "Mean difference"} of ${measureName(choice.measure)}, row ` +
-      `${byRatio(choice.measure) ? "divided by" : "minus"} column. ${said}: these are filled, blue where the row is better. A cell chooses A and B.`,
+      `${byRatio(choice.measure) ? "divided by" : "minus"} column. ${said}: these are filled, blue where the row is better. A cell chooses A and B. ` +
+      (content.said?.pairs ?? []).join(" "),
   );
 
   const most = Math.max(...found.map((pair) => Math.abs(asGain(pair[2], choice.measure))), 1e-9);
   rows.forEach((system, i) => {
     const y = top + i * down + down / 2 + 4;
     svg.append(label(left - 8, y, systemName(system, room < 560 ? 14 : dense ? 17 : 22), `name end${textTone(system)}`));
-    if (top < 50) return;
+    if (room < 560) return;
     const turn = dense ? -60 : -38;
     const place = `translate(${left + i * across + across / 2 + 3},${top - 8}) rotate(${turn})`;
     svg.append(label(0, 0, systemName(system, 16), textTone(system), { transform: place }));

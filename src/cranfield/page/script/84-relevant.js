@@ -54,7 +54,10 @@ function relevantSentence(numbers, chosen) {
 
 function numberTicks(svg, x, [least, most], bottom) {
   let last = -Infinity;
-  for (const n of [0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]) {
+  const rounded = [0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
+  const even = ticks(least, Math.max(most, least + 1), 8).filter(Number.isInteger);
+  const few = rounded.filter((n) => n >= least && n <= most).length < 3;
+  for (const n of few ? even : rounded) {
     if (n < least || n > most || x(n) - last < 26) continue;
     last = x(n);
     svg.append(label(x(n), bottom + 17, whole(n), "mid"));

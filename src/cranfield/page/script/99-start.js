@@ -24,6 +24,14 @@ function prune() {
     else if (charts.length === 1) section.querySelector(".two")?.classList.add("only");
   }
   if (!anyScores) byId("query").remove();
+  if (!two) byId("h-which").textContent = "How good is it?";
+  if (!two) byId("h-steady")?.replaceChildren("How steady is it?");
+  // Why a chart is not there is said at the foot.
+  const { cutoffs, recall, judged: holes } = content;
+  for (const [part, key] of [[cutoffs, "cutoffs"], [recall, "recall"], [holes, "judged"]])
+    if (!part)
+      for (const sentence of content.said?.[key] ?? [])
+        document.querySelector(".notes").append(make("li", {}, shown(sentence, 1000)));
 }
 
 /** Say what the section of single queries shows. */
@@ -39,17 +47,11 @@ function sayQuery() {
     if (n < of)
       said.push(`Rankings of ${whole(n)} of ${many(of, "query", "queries")} are in the page: those on which systems differ most.`);
   } else if (content.why) said.push(content.why);
-  if (content.said?.query) said.push(content.said.query);
+  said.push(...(content.said?.lists ?? []));
+  const key = (one) => make("kbd", {}, one);
   byId("query-said").replaceChildren(
-    said.join(" ") + " Keys: ",
-    make("kbd", {}, "↑"),
-    " ",
-    make("kbd", {}, "↓"),
-    " in the list and from the search box, ",
-    make("kbd", {}, "Home"),
-    " and ",
-    make("kbd", {}, "End"),
-    " for the extremes.",
+    said.join(" "),
+    make("span", { class: "keys" }, " Keys: ", key("↑"), " ", key("↓"), " in the list and from the search box, ", key("Home"), " and ", key("End"), " for the extremes."),
   );
 }
 
@@ -116,7 +118,8 @@ async function start() {
     startFinder();
     sayQuery();
     weigh();
-    if (!named) choice.query = order[0];
+    findQueries();
+    if (!named) choice.query = finder.found[0];
     byId("stage").addEventListener("keydown", stepDocuments);
   }
   await refresh();
