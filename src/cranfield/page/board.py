@@ -7,7 +7,7 @@ from cranfield.comparison.result import Pair, Result, System
 from cranfield.comparison.tables import told_by
 from cranfield.lazy import cached_property
 from cranfield.page.axis import Axis, share
-from cranfield.page.digits import change, digits, interval
+from cranfield.page.digits import change, digits, interval, short
 from cranfield.page.element import NOTHING, Markup, element, joined, name_of
 from cranfield.page.evidence import Evidence
 from cranfield.render.numbers import percent, probability
@@ -106,7 +106,7 @@ class Board:
     @property
     def _ticks(self) -> Markup:
         texts = (
-            element("text", f"{one:g}", x=self.axis.at(one), y=11, class_="tick")
+            element("text", short(one), x=self.axis.at(one), y=11, class_="tick")
             for one in self.axis.ticks
         )
         axis = element("svg", *texts, height=16, width="100%", aria_hidden="true")

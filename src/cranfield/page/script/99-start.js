@@ -26,12 +26,6 @@ function prune() {
   if (!anyScores) byId("query").remove();
   if (!two) byId("h-which").textContent = "How good is it?";
   if (!two) byId("h-steady")?.replaceChildren("How steady is it?");
-  // Why a chart is not there is said at the foot.
-  const { cutoffs, recall, judged: holes } = content;
-  for (const [part, key] of [[cutoffs, "cutoffs"], [recall, "recall"], [holes, "judged"]])
-    if (!part)
-      for (const sentence of content.said?.[key] ?? [])
-        document.querySelector(".notes").append(make("li", {}, shown(sentence, 1000)));
 }
 
 /** Say what the section of single queries shows. */
@@ -47,10 +41,9 @@ function sayQuery() {
     if (n < of)
       said.push(`Rankings of ${whole(n)} of ${many(of, "query", "queries")} are in the page: those on which systems differ most.`);
   } else if (content.why) said.push(content.why);
-  said.push(...(content.said?.lists ?? []));
   const key = (one) => make("kbd", {}, one);
   byId("query-said").replaceChildren(
-    said.join(" "),
+    `${said.join(" ")}${alsoSaid("lists")}`,
     make("span", { class: "keys" }, " Keys: ", key("↑"), " ", key("↓"), " in the list and from the search box, ", key("Home"), " and ", key("End"), " for the extremes."),
   );
 }
