@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from cranfield.errors import OptionError, printable
+from cranfield.render.latex import to_latex
 from cranfield.render.plain import text
-from cranfield.render.table import Table, delimited, to_html, to_latex, to_markdown
+from cranfield.render.table import Table, delimited, to_html, to_markdown
 
 cells = st.text(max_size=12)
 NASTY = Table(
@@ -129,13 +130,95 @@ def test_markdown_as_github_has_it() -> None:
     )
 
 
+MARKED = Table(
+    ["system", "AP", "n"],
+    [["a_1", "0.75", "9"], ["b", "0.5", "10.5"], ["c", "\N{EN DASH}", ""]],
+    strong=frozenset({(0, 1)}),
+    second=frozenset({(1, 2)}),
+    raised={(0, 1): "b|\N{DAGGER}", (1, 2): "a"},
+    groups=["", "one", "tw&o"],
+    rules=frozenset({1}),
+    title=["Means.", "p \N{LESS-THAN OR EQUAL TO} 0.05."],
+    label="tab:x",
+    wide=True,
+)
+
+
+def test_superscripts_underlined_cells_and_headings_above_others() -> None:
+    assert to_latex(MARKED).split("\n")[1:-1] == [
+        r"\begin{table*}",
+        r"\centering",
+        r"\caption{Means. p~$\leq$~0.05.}",
+        r"\label{tab:x}",
+        r"\smallskip",
+        r"\begin{tabular}{@{}lll@{}}",
+        r"\toprule",
+        r" & \multicolumn{1}{c}{one} & \multicolumn{1}{c}{tw\&o} \\",
+        r"\cmidrule(lr){2-2}\cmidrule(lr){3-3}",
+        r"system & AP & n \\",
+        r"\midrule",
+        r"a\_1 & \textbf{0.75}\textsuperscript{b\textbar{}$\dagger$} & \phantom{000}9 \\",
+        r"\midrule",
+        r"b & \phantom{0}0.5 & \underline{10.5}\textsuperscript{a} \\",
+        r"c & -- &  \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table*}",
+    ]
+    space = "\N{FIGURE SPACE}"
+    assert to_markdown(MARKED).split("\n")[4:-1] == [
+        "| system | one<br>AP               | tw\\&o<br>n              |",
+        "| :----- | :---------------------- | :---------------------- |",
+        f"| a\\_1   | **0.75**<sup>b\\|\N{DAGGER}</sup> | {space * 3}9{' ' * 20}|",
+        f"| b      | {space}0.5{' ' * 20}| <u>10.5</u><sup>a</sup> |",
+        f"| c      | \N{EN DASH}{' ' * 23}|{' ' * 25}|",
+    ]
+    page = to_html(MARKED)
+    assert f">{space * 3}9<" in page
+    assert "><strong>0.75</strong><sup>b|\N{DAGGER}</sup><" in page
+    assert "><u>10.5</u><sup>a</sup><" in page
+    assert page.count('colspan="1"') == 3
+    assert 'border-bottom: 1px solid">tw&amp;o</th>' in page
+
+
+def test_superscripts_in_text() -> None:
+    rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+    assert text(MARKED, signs=True).split("\n")[3:-1] == [
+        f"          {rule * 2} one {rule * 3}   {rule} tw&o {rule}",
+        " system           AP          n",
+        f" {rule * 30}",
+        " a_1      *0.75* b|\N{DAGGER}       9",
+        f" {rule * 30}",
+        " b          0.5        _10.5_ a",
+        " c            \N{EN DASH}",
+    ]
+    coloured = text(MARKED, color=True)
+    assert "\x1b[1m0.75\x1b[0m b|\N{DAGGER}" in coloured
+    assert "\x1b[4m10.5\x1b[0m a" in coloured
+    assert "*" not in coloured
+
+
+def test_parts_of_a_table_keep_what_is_marked() -> None:
+    part = MARKED.of_columns([0, 2])
+    assert part.second == {(1, 1)}
+    assert part.raised == {(1, 1): "a"}
+    assert part.spans() == [("", 1), ("tw&o", 1)]
+    assert not part.strong
+    turned = MARKED.turned()
+    assert turned.rows == [("one AP", "0.75", "0.5", "\N{EN DASH}"), ("tw&o n", "9", "10.5", "")]
+    assert turned.strong == {(0, 1)}
+    assert turned.second == {(1, 2)}
+    assert turned.raised == {(0, 1): "b|\N{DAGGER}", (1, 2): "a"}
+
+
 def test_latex_with_booktabs() -> None:
     assert to_latex(COMPARED) == (
         "% \\usepackage{booktabs}\n"
         "\\begin{table}\n"
         "\\centering\n"
         "\\caption{nDCG@10 \\quad 50 queries; Holm; alpha .05}\n"
-        "\\begin{tabular}{lrr}\n"
+        "\\smallskip\n"
+        "\\begin{tabular}{@{}lrr@{}}\n"
         "\\toprule\n"
         "system & mean & diff \\\\\n"
         "\\midrule\n"

@@ -485,8 +485,9 @@ def test_judgments_in_groups() -> None:
     check(found, page)
     assert page.data["judged"] is None
     assert page.data["n_relevant"] is None
-    assert page.data["said"]["judged"]
     assert page.data["said"]["lists"]
+    codes = {one.code for one in report(found).notes}
+    assert {"no-judged-by-rank", "no-recall", "best-of-groups"} <= codes
 
 
 def test_runs_of_other_queries() -> None:
@@ -510,6 +511,25 @@ def test_what_is_doubtful_stands_above_the_numbers() -> None:
     (above,) = Page(made.html).root.all("ul", "grave")
     assert [one.text for one in above.all("li")] == [str(one) for one in grave]
     assert made.html.index('class="grave"') < made.html.index('id="board"')
+
+
+def test_doubts_of_other_measures_stand_beside_these(found: Comparison, page: Page) -> None:
+    above, beside = (
+        page.root.all("ul", "grave")
+        if len(page.root.all("ul", "grave")) == 2
+        else (
+            None,
+            *page.root.all("ul", "grave"),
+        )
+    )
+    first = found.aligned.measures[0]
+    own = [one.text for one in found[first].notes if one.is_grave]
+    assert (above is not None) == bool(own)
+    assert beside in page.root.by_id("all").inside
+    for measure, one in zip(found.aligned.measures, page.data["measures"], strict=True):
+        assert one["doubts"] == [note.text for note in found[measure].notes if note.is_grave]
+        assert all(doubt in beside.text for doubt in one["doubts"] if measure != first)
+    assert any(one["doubts"] for one in page.data["measures"])
 
 
 def test_no_interval_and_no_p_are_null() -> None:

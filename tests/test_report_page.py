@@ -14,8 +14,8 @@ from cranfield.comparison.compare import compared
 
 pytestmark = pytest.mark.more
 
-# The values at marks of a chart, from the labels of its axes: a line of an axis, and its label after
-# it. `along` is "x" or "y".
+# The values at marks of a chart, from the labels of its axes: a line of an axis, and its label
+# after it. `along` is "x" or "y".
 READ = """
 globalThis.inverse = (svg, along) => {
   const [one, other] = along === "x" ? ["x1", "x2"] : ["y1", "y2"];
@@ -39,7 +39,7 @@ globalThis.marks = (selector, along, attribute, key) => {
 
 
 def quiet(page: Page) -> None:
-    """Assert that a page says nothing, asks for nothing, and that nothing in it ran or was refused."""
+    """Assert that a page says nothing, asks for nothing; that nothing ran or was refused."""
     page.settle()
     assert page.messages == []
     assert page.requests == []
@@ -223,12 +223,12 @@ def test_the_sentence_of_a_and_b_is_the_pair_of_the_comparison(
                 if one["system"] == a
             )
             n = sum(pair[one] for one in ("wins", "ties", "losses"))
-            assert (
-                f"better on {pair['wins']}, the same on {pair['ties']}, worse on {pair['losses']} of {n}"
-                in said
-            )
+            wins, ties, losses = pair["wins"], pair["ties"], pair["losses"]
+            assert f"better on {wins}, the same on {ties}, worse on {losses} of {n}" in said
             change = (
-                f"{pair['difference']:+.4f}" if pair["ratio"] is None else f"×{pair['ratio']:.4f}"
+                f"{pair['difference']:+.4f}"
+                if pair["ratio"] is None
+                else f"\u00d7{pair['ratio']:.4f}"
             )
             assert change.replace("-", "\u2212") in said
 
@@ -245,7 +245,7 @@ def _curve(page: Page, figure: str) -> dict[int, list[tuple[float, float]]]:
         spot.split(",").map(Number)).map(([x, y]) => [x, value(y)])]))
         (inverse(document.querySelector("#{figure} svg"), "y"))"""
     )
-    return {system: spots for system, spots in lines}
+    return dict(lines)
 
 
 def test_the_curves_are_the_points_of_the_figures(browser: Browser, pages: Pages) -> None:
@@ -393,7 +393,7 @@ def test_the_rankings_are_those_of_the_runs(browser: Browser, pages: Pages) -> N
         assert [doc for doc, _, _ in column] == docs
         for doc, chip, snippet in column:
             told = made.told["doc_texts"][doc]
-            assert chip == (f"grade {qrels[doc]}" if doc in qrels else "not judged–")
+            assert chip == (f"grade {qrels[doc]}" if doc in qrels else "not judged\u2013")
             assert snippet.rstrip("…") in told
         value = explain(demo.QRELS, demo.HERE / f"{system}.run", "nDCG@10", query)
         assert score == f"{float(value.value):.4f}"
@@ -438,7 +438,7 @@ def test_hostile_texts_stay_texts(browser: Browser, pages: Pages) -> None:
 
 
 def _holds_no_code(page: Page) -> None:
-    """Assert that the document has the scripts of the page alone, no listener, no link from data."""
+    """Assert that the document has the page's own scripts, no listener, no link from data."""
     found = page.evaluate(
         """[...document.querySelectorAll("*")].flatMap((it) => [...it.attributes].map((one) =>
         [it.localName, one.name, one.value.slice(0, 80)])).filter(([tag, name, value]) =>

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import make_docs
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -575,6 +576,19 @@ def test_doubts_are_on_the_picture() -> None:
     assert "few-queries" in [note.code for note in figure.notes]
     assert all(note.is_grave for note in figure.notes)
     assert "few-queries" in figure.caption
+
+
+def test_the_gallery_is_what_is_drawn() -> None:
+    """If not: python scripts/make_docs.py."""
+    drawn = make_docs.gallery()
+    assert len(drawn) == len(EVERY) + 1
+    page = (make_docs.ROOT / "docs" / "figures.md").read_text("utf-8")
+    for path, figure in drawn.items():
+        assert f"(pictures/{path.name})" in page
+        root = ElementTree.parse(path).getroot()  # noqa: S314 - our own
+        now = ElementTree.fromstring(figure.to_svg())  # noqa: S314 - our own
+        said, wanted = ([one.get("aria-label") for one in tree.iter()] for tree in (root, now))
+        assert said == wanted, path.name
 
 
 # ---- the command --------------------------------------------------------------------------------

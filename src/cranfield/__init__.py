@@ -23,6 +23,7 @@ _NAMES = {
     "comparison.compare": "compare",
     "comparison.comparison": "Comparison",
     "comparison.gate": "gate",
+    "comparison.paper_table": "PaperTable paper_table",
     "comparison.power": "detectable power queries_needed",
     "comparison.verdict": "Gate Verdict",
     "data.lists": "Graded GradedSystems grades",
@@ -63,6 +64,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.compare import compare as compare
     from cranfield.comparison.comparison import Comparison as Comparison
     from cranfield.comparison.gate import gate as gate
+    from cranfield.comparison.paper_table import PaperTable as PaperTable
+    from cranfield.comparison.paper_table import paper_table as paper_table
     from cranfield.comparison.power import detectable as detectable
     from cranfield.comparison.power import power as power
     from cranfield.comparison.power import queries_needed as queries_needed

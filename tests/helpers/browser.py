@@ -14,7 +14,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from pathlib import Path
 from typing import Any
@@ -104,10 +104,8 @@ class Browser:
 
     def close(self) -> None:
         """End the browser, and what it started; remove its profile."""
-        try:
+        with suppress(BrowserError, OSError):  # it is ended below
             self.call("Browser.close")
-        except (BrowserError, OSError):
-            pass  # it is ended below
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline:
             if os.waitpid(self._process, os.WNOHANG)[0]:
@@ -170,6 +168,7 @@ class Browser:
             script: whether the page's scripts run.
             ready: wait until the page says that it has drawn everything.
             media: what `Page.media` takes.
+
         """
         context = self.call("Target.createBrowserContext")["browserContextId"]
         target = self.call("Target.createTarget", url="about:blank", browserContextId=context)
@@ -199,6 +198,7 @@ class Page:
     Attributes:
         messages: what came to the console: messages, errors, refusals.
         requests: addresses that it asked for, beside its own.
+
     """
 
     def __init__(self, browser: Browser, session: str) -> None:
@@ -273,17 +273,16 @@ class Page:
 
     def each(self, selector: str, expression: str = "it.textContent") -> list[Any]:
         """Return an expression's value for each element (`it`) that a selector finds."""
-        found: list[Any] = self.evaluate(
-            f"[...document.querySelectorAll({json.dumps(selector)})].map((it) => {expression})"
-        )
+        every = f"[...document.querySelectorAll({json.dumps(selector)})]"
+        found: list[Any] = self.evaluate(f"{every}.map((it) => {expression})")
         return found
 
     def one(self, selector: str, expression: str = "it.textContent") -> Any:
         """Return an expression's value for the first element (`it`) that a selector finds."""
-        found = self.each(selector, expression)
-        if not found:
+        first = f"document.querySelector({json.dumps(selector)})"
+        if self.evaluate(f"{first} == null"):
             raise BrowserError(f"there is no {selector}")
-        return found[0]
+        return self.evaluate(f"((it) => {expression})({first})")
 
     def click(self, selector: str) -> None:
         """Click the middle of the first element that a selector finds, as a mouse does."""
@@ -300,13 +299,12 @@ class Page:
         self.settle()
 
     def _middle(self, selector: str) -> tuple[float, float]:
-        x, y = self.one(
-            selector,
-            '(it.scrollIntoView({block: "center", behavior: "instant"}),'
-            " ((box) => [box.x + box.width / 2, box.y + box.height / 2])"
-            "(it.getBoundingClientRect()))",
+        self.one(selector, 'it.scrollIntoView({block: "center", behavior: "instant"})')
+        self.settle()
+        x, y, width, height = self.one(
+            selector, "((at) => [at.x, at.y, at.width, at.height])(it.getBoundingClientRect())"
         )
-        return x, y
+        return x + width / 2, y + height / 2
 
     def focus(self, selector: str) -> None:
         self.one(selector, "it.focus()")

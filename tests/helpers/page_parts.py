@@ -135,7 +135,8 @@ class Page:
             if one is self.data["measures"][measure]:
                 if one["unit"] is None:
                     return np.frombuffer(block, "<f8").reshape(shape)
-                return np.frombuffer(block, "<u2").reshape(shape) / one["unit"]
+                steps: npt.NDArray[np.float64] = np.frombuffer(block, "<u2").reshape(shape) / 1.0
+                return steps / float(one["unit"])
         raise AssertionError(f"measure {measure} has no scores")
 
     def whole(self) -> None:

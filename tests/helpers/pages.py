@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from helpers.systems import SYSTEMS
 
 from cranfield import Comparison, compare, demo, report
+from helpers.systems import SYSTEMS
 
 Scores = dict[str, dict[str, dict[str, float]]]
 

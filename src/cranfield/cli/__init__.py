@@ -25,6 +25,7 @@ _COMMANDS = {
     "explain": "Show how a number came about: term by term, query by query.",
     "compare": "Compare systems: which is better, by how much, how sure that is.",
     "report": "Make one page to look at: tables, charts, rankings side by side.",
+    "table": "Make the table of a paper: systems by measures, with what a test says.",
     "gate": "Fail if a run is worse than the baseline by a margin.",
     "power": "Tell how many queries an experiment needs, or what so many can show.",
     "check": "Find what silently ruins numbers, before scoring.",

@@ -35,7 +35,7 @@ TESTS = {
     "bootstrap": "studentised bootstrap test, two-sided",
     "bayes": "Bayesian estimate",
 }
-_CORRECTIONS = {
+CORRECTIONS = {
     "holm": "Holm",
     "maxt": "maxT",
     "tukey": "Tukey",
@@ -278,7 +278,7 @@ def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
         over += " in each slice" if first.label is not None else ""
         over += " of all measures" if settings.family == "all" else ""
         drawn = f", {settings.permutations:,} permutations" if settings.permutations else ""
-        how = _CORRECTIONS.get(settings.correction)  # None of "none"
+        how = CORRECTIONS.get(settings.correction)  # None of "none"
         said.append(f"{how} over {over}{drawn}" if how else f"uncorrected, {over}")
     said.append(f"alpha {settings.alpha:g}")
     return ["; ".join(said)]
@@ -334,7 +334,7 @@ def told_by(result: Result, settings: Settings) -> str:
     of_all = settings.correction in ("tukey", "rtukey")  # of all systems, never the same as p
     if settings.correction == "none" or (result.comparisons <= 1 and not of_all):
         return "p"
-    return f"p {_CORRECTIONS[settings.correction]}"
+    return f"p {CORRECTIONS[settings.correction]}"
 
 
 def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:

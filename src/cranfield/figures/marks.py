@@ -101,7 +101,7 @@ def ink_on(colour: str) -> str:
 def ranks(title: str, depth: int, few: int = 20) -> Channel:
     """Return the axis of ranks, with a tick at each that has room."""
     step = next(step for step in (1, 5, 10) if depth <= few * step)
-    ticks = [1, *range(step, depth + 1, step)]
+    ticks = sorted({1, *range(step, depth + 1, step)})
     scale = {"domain": [0.5, depth + 0.5], "nice": False, "zero": False}
     axis = {"values": ticks, "grid": False, "format": "d"}
     return number("rank", title=title, axis=axis, scale=scale)

@@ -227,7 +227,7 @@ def _judged(found: Comparison, points: Points, depth: int) -> Draw:
         step = next(one for one in (1, 5, 10) if depth <= (_MOST_RANKS if numbers else 10) * one)
         there = [*range(1, depth + 1)]
         axis: Channel = {"title": "rank", "labelAngle": 0, "ticks": False, "domain": False}
-        axis |= {"values": [1, *there[step - 1 :: step]], "labelOverlap": False}
+        axis |= {"values": sorted({1, *there[step - 1 :: step]}), "labelOverlap": False}
         x = word("rank", sort=there, scale={"domain": there}, axis=axis)
         base = chart(rows, x=x, y=row_axis("system", [*names.values()]))
         scale = {"type": "pow", "exponent": _POWER, "domain": [0, 1], "interpolate": "rgb"}

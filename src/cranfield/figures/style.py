@@ -19,6 +19,8 @@ A, B, OTHER = "#1c62b9", "#b4530a", "#87919b"  # the better, the worse; the othe
 # Okabe & Ito's colours, which the colour-blind can tell apart, without the yellow, too light here.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+# Of the same widths, so that what has room where it is drawn has room where it is shown.
+_FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 _FEW_ROWS = 20
 DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 3])
 
@@ -39,7 +41,6 @@ class Style:
 
     width: int  # of all, margins included
     height: int  # of the plot, where rows do not decide it
-    font: str
     size: float  # of letters
     title: float | None  # the size of the title's letters; None: the caption of a paper says it
     line: float
@@ -94,7 +95,7 @@ class Style:
         }
         return {
             "background": "white",
-            "font": self.font,
+            "font": _FONT,
             "padding": 2 if self.title is None else size,
             "view": {"stroke": None},
             **({} if self.title is None else {"title": titled}),
@@ -141,7 +142,6 @@ _STYLES = {
     "screen": Style(
         width=640,
         height=300,
-        font="sans-serif",
         size=12,
         title=16,
         line=1.5,
@@ -156,7 +156,6 @@ _STYLES = {
     "paper": Style(  # 3.33 inches
         width=240,
         height=140,
-        font="Helvetica, Arial, sans-serif",
         size=8,
         title=None,
         line=0.8,
@@ -172,7 +171,6 @@ _STYLES = {
     "slides": Style(  # 16 : 9, as far as rows allow it
         width=1120,
         height=430,
-        font="sans-serif",
         size=20,
         title=30,
         line=3,

@@ -7,7 +7,7 @@ from cranfield.comparison.result import Pair, Result, System
 from cranfield.comparison.tables import told_by
 from cranfield.lazy import cached_property
 from cranfield.page.axis import Axis, share
-from cranfield.page.digits import change, digits, interval
+from cranfield.page.digits import change, digits, interval, short
 from cranfield.page.element import NOTHING, Markup, element, joined, name_of
 from cranfield.page.evidence import Evidence
 from cranfield.render.numbers import percent, probability
@@ -106,7 +106,7 @@ class Board:
     @property
     def _ticks(self) -> Markup:
         texts = (
-            element("text", f"{one:g}", x=self.axis.at(one), y=11, class_="tick")
+            element("text", short(one), x=self.axis.at(one), y=11, class_="tick")
             for one in self.axis.ticks
         )
         return element("svg", *texts, height=16, width="100%", aria_hidden="true")
@@ -202,7 +202,7 @@ class Board:
             element(
                 "label",
                 element("span", f"{side}: ", name_of(system.name, 80), class_="sr"),
-                element("input", type="radio", name=f"p{side.lower()}", value=number_of_it),
+                element("input", type="radio", name=f"side-{side.lower()}", value=number_of_it),
             )
             for side in ("A", "B")
         )

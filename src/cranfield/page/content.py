@@ -1,6 +1,8 @@
 """The data that the page's script draws from: format 1, as plain values for JSON.
 
 A system, a query and a measure are their numbers here; names stand once, as they are in the files.
+Where a measure's `scale` is "ratio", `diff` and its ends are ratios. A `verdict` is 1 for better,
+-1 for worse, 0 for neither, null where nothing was compared.
 """
 
 from collections.abc import Mapping
@@ -74,6 +76,7 @@ def _measure(evidence: Evidence, at: int, scores: ScoresBlock) -> dict[str, Any]
         "high": high if abs(high) < float("inf") else column.max().item(),
         "queries": scores.place[at],
         "unit": scores.unit[at],
+        "doubts": [one.text for one in evidence.found[name].notes if one.is_grave],
     }
 
 
@@ -191,18 +194,9 @@ def _why(evidence: Evidence) -> str | None:
 
 def _said(evidence: Evidence) -> dict[str, list[str]]:
     """Return what to know of a part of the page, where it is read: sentences by the part."""
-    said: dict[str, list[str]] = {}
-    for note in evidence.pairs.notes:
-        if note.code == "pairs-by-t":
-            said.setdefault("pairs", []).append(note.text)
-    for note in evidence.rankings.notes if evidence.rankings is not None else ():
-        said.setdefault("lists", []).append(note.text)
-    if evidence.found.aligned.source is None:
-        return said
-    if evidence.judged is None:
-        said["judged"] = ["These judgments do not say which other documents were judged."]
-    if evidence.cutoffs is None:
-        said["cutoffs"] = ["No measure that was compared has a cutoff at a rank."]
-    if evidence.recall is None:
-        said["recall"] = ["Precision by recall takes one grade for each document, and one order."]
-    return said
+    lists = evidence.rankings
+    said = {
+        "pairs": [one.text for one in evidence.notes if one.code == "pairs-by-t"],
+        "lists": [one.text for one in lists.notes] if lists is not None else [],
+    }
+    return {part: sentences for part, sentences in said.items() if sentences}

@@ -15,6 +15,15 @@ def digits(value: float | None, decimals: int = 4) -> str:
     return number(value, decimals).replace("-", _MINUS) if value is not None else "-"
 
 
+def short(value: float) -> str:
+    r"""Return a round number, without zeros at its end.
+
+    >>> short(0.5), short(-2.0) == "\N{MINUS SIGN}2"
+    ('0.5', True)
+    """
+    return f"{value:g}".replace("-", _MINUS)
+
+
 def interval(low: float, high: float) -> str:
     r"""Return the ends of an interval, with three decimals.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import System
+from cranfield.comparison.scale import is_geometric
 from cranfield.comparison.tables import TESTS, told_by
 from cranfield.page.digits import change, digits, interval
 from cranfield.page.element import Markup, element, escaped, joined, name_of
@@ -23,21 +24,23 @@ def families(evidence: Evidence) -> tuple[str | None, str | None]:
     if len(evidence.systems) == 1:
         return None, None
     measure = evidence.measures[0]
-    of_pairs = _family(evidence.pairs, measure, "of all {} pairs")
+    of_pairs = _family(evidence.pairs, measure, "all {} pairs")
     if evidence.baseline is None:
         return None, of_pairs
-    return _family(evidence.found, measure, "of the {} comparisons with the baseline"), of_pairs
+    return _family(evidence.found, measure, "the {} comparisons with the baseline"), of_pairs
 
 
-def _family(found: Comparison, measure: str, which: str) -> str:
+def _family(found: Comparison, measure: str, several: str) -> str:
     """Return the name of p-values, the comparisons that they are corrected for, and the test."""
     settings, result = found.settings, found[measure]
     test = TESTS[settings.test]
     if settings.test == "bayes":
         return test
-    which = which.format(f"{result.comparisons:,}")
+    which = several.format(f"{result.comparisons:,}")
+    if result.comparisons == 1:
+        which = "the only pair"
     which += " under all measures" if settings.family == "all" else ""
-    return f"{told_by(result, settings)} {which}, {test}"
+    return f"{told_by(result, settings)} of {which}, {test}"
 
 
 def headline(evidence: Evidence) -> Markup:
@@ -128,7 +131,9 @@ def board_note(evidence: Evidence) -> Markup:
     """Return how to read the leaderboard, and which p-values are in it."""
     settings, base = evidence.found.settings, evidence.baseline
     result = evidence.found[evidence.measures[0]]
-    said = f"Mean {result.measure} over {queries_of(len(evidence.query_ids))}, with its "
+    known, n = evidence.found.aligned.known(result.measure), queries_of(len(evidence.query_ids))
+    mean = ", the geometric mean over" if is_geometric(known) else " over"
+    said = f"{'' if is_geometric(known) else 'Mean '}{result.measure}{mean} {n}, with its "
     said += f"{percent(1 - settings.alpha)} interval"
     parts: list[str] = [said, "." if result.rising else "; less is better."]
     against, of_pairs = families(evidence)
@@ -140,6 +145,8 @@ def board_note(evidence: Evidence) -> Markup:
             element("b", _NEITHER, class_="none"),
             f" no evidence of a difference ({against}).",
         ]
+    elif result.letters is not None and len(evidence.systems) > 1:
+        parts += [f" Systems that share a letter are not found to differ ({of_pairs})."]
     if len(evidence.systems) > 1 and evidence.alike(result.measure):
         parts += [" ", element("b", "≈1"), f" not told from the first ({of_pairs})."]
     return joined(parts)

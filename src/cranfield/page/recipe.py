@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.settings import Settings
 from cranfield.comparison.tables import method_of
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
@@ -81,10 +82,14 @@ def _hash(digest: str) -> Markup:
 
 def _options(evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Yield the options that are not at their defaults."""
-    made = evidence.found.aligned.recipe
-    judging = {} if evidence.found.aligned.source is None else Judging.of(made).unusual()
-    chosen = {**evidence.found.settings.unusual(), **judging}
-    chosen.pop("baseline", None)
-    shown = [f"{name}={value!r}" for name, value in chosen.items()]
-    yield "Options", ", ".join(shown) if shown else "all at their defaults"
-    yield "Missing scores", str(made.get("missing"))
+    found = evidence.found
+    chosen = {"missing": found.aligned.recipe.get("missing")}
+    chosen |= {
+        name: value
+        for name, value in vars(found.settings).items()
+        if name != "baseline" and value != getattr(Settings(), name)
+    }
+    if found.aligned.source is not None:
+        chosen |= Judging.of(found.aligned.recipe).unusual()
+    said = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
+    yield "Options", f"{said}; the others at their defaults"

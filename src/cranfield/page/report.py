@@ -9,7 +9,7 @@ from cranfield.comparison.compare import compare, every_pair
 from cranfield.comparison.comparison import Comparison
 from cranfield.formats.small.texts import texts_of
 from cranfield.formats.source import Path, written
-from cranfield.notes import Note, gravest_first
+from cranfield.notes import Note, gravest_first, merged
 from cranfield.options import checked, refuse_others, takes, whole
 from cranfield.page.blob import safe_json
 from cranfield.page.board import Board
@@ -25,9 +25,19 @@ from cranfield.page.recipe import recipe
 from cranfield.page.scores_block import scores_block
 from cranfield.page.sheets import QUERIES, sheets
 from cranfield.progress import Watching, WatchingOptions, stage, watched
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import queries_of, some
 
 DEEPEST = 100  # ranks of each system
+# What to say of a chart that there is none of.
+_LEFT_OUT = {
+    "cutoffs": Note("no-cutoffs", "info", "No measure that was compared has a cutoff at a rank."),
+    "recall": Note(
+        "no-recall", "info", "Precision by recall takes one grade for each document, and one order."
+    ),
+    "judged": Note(
+        "no-judged-by-rank", "info", "These judgments do not say which other documents were judged."
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +152,13 @@ def _evidence(
     notes += (one for one in pairs.notes if one.code == "pairs-by-t")
     lists = rankings(aligned, depth=depth, budget=budget, doc_texts=doc_texts)
     notes += lists.notes if lists is not None else ()
+    curves = {
+        "cutoffs": cutoffs(found) if has_runs else None,
+        "recall": recall(found) if has_runs else None,
+        "judged": judged(found, depth),
+    }
+    if has_runs:
+        notes += (_LEFT_OUT[name] for name, one in curves.items() if one is None)
     return Evidence(
         found=found,
         pairs=pairs,
@@ -150,9 +167,7 @@ def _evidence(
         query_texts=questions,
         depth=depth,
         rankings=lists,
-        cutoffs=cutoffs(found) if has_runs else None,
-        recall=recall(found) if has_runs else None,
-        judged=judged(found, depth),
+        **curves,
         sheets=sheets(found, worksheets),
         notes=gravest_first(notes),
     )
@@ -169,15 +184,18 @@ def _title(found: Comparison) -> str:
 def _page(evidence: Evidence) -> str:
     """Return the page: every part of it, in the frame."""
     scores = scores_block(evidence.found.aligned)
+    grave = [one for one in evidence.notes if one.is_grave]
+    of_others = _of_others(evidence.found)
     parts = {
         "TITLE": escaped(evidence.title),
         "KICKER": name_of(evidence.title),
         "VERDICT": headline(evidence),
         "FACTS": joined(element("li", one) for one in facts(evidence)),
-        "GRAVE": _grave(evidence.notes),
+        "GRAVE": _grave(one for one in grave if one not in of_others),
         "BOARD_NOTE": board_note(evidence),
         "BOARD": Board(evidence).markup,
         "MEANS": means_table(evidence),
+        "GRAVE_OF_OTHERS": _grave(one for one in grave if one in of_others),
         "RECIPE": recipe(evidence),
         "NOTES": _notes(one for one in evidence.notes if not one.is_grave),
         "DATA": safe_json(content_of(evidence, scores)),
@@ -188,12 +206,24 @@ def _page(evidence: Evidence) -> str:
     return filled(parts)
 
 
-def _grave(notes: Iterable[Note]) -> Markup:
-    """Return what makes numbers doubtful, to be read before them; nothing if nothing does."""
-    grave = [one for one in notes if one.is_grave]
-    return element("ul", _notes(grave), class_="grave") if grave else NOTHING
-
-
 def _notes(notes: Iterable[Note]) -> Markup:
     """Return notes as the items of a list."""
     return joined(element("li", str(one)) for one in notes)
+
+
+def _grave(notes: Iterable[Note]) -> Markup:
+    """Return what makes numbers doubtful as a list; nothing if nothing does."""
+    grave = [*notes]
+    return element("ul", _notes(grave), class_="grave") if grave else NOTHING
+
+
+def _of_others(found: Comparison) -> list[Note]:
+    """Return the errors and warnings on measures other than the first, which stands at the top."""
+    first = {*found[found.aligned.measures[0]].notes}
+    others = (
+        (" of ".join(filter(None, (one.measure, one.of))), note)
+        for one in found.results
+        for note in one.notes
+        if note.is_grave and note not in first
+    )
+    return merged(others, listed=some)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cranfield.errors import printable
 from cranfield.render.table import Table, width_of
@@ -14,21 +15,36 @@ _INDENT = "  "  # of a line that goes on
 _BELOW = "      "  # of sentences below their row
 
 
-def text(table: Table, *, width: int | None = None, color: bool = False) -> str:
+def text(
+    table: Table, *, width: int | None = None, color: bool = False, signs: bool = False
+) -> str:
     """Return an aligned table for a terminal, ending in a line break.
+
+    Bold and underlined cells are so with `color`; with `signs` they are *so* and _so_, as in mail.
 
     Nothing is cut off. If it is wider than `width` (characters), the first of these is done that
     makes it fit: headings and long texts are folded at blanks; sentences are put below their row;
     a table with one label column is turned on its side; the columns are put one group below the
     other, each with the labels. Lines above and below it are folded at blanks.
     """
-    lines = _fitting(table, width, color)
+    lines = _fitting(_with_signs(table) if signs else table, width, color)
     title, notes = (
         [part for line in some for part in folded(printable(line), width, _INDENT)]
         for some in (table.title, table.notes)
     )
     above = [*title, ""] if title else []
     return "\n".join([*above, *lines, *(["", *notes] if notes else []), ""])
+
+
+def _with_signs(table: Table) -> Table:
+    """Return a table whose bold and underlined numbers have signs around them, others blanks."""
+    signs = {**dict.fromkeys(table.strong, "*"), **dict.fromkeys(table.second, "_")}
+    rows = [list(row) for row in table.rows]
+    for r, row in enumerate(rows):
+        for c in range(table.n_labels, table.first_sentence):
+            sign = signs.get((r, c), " ")
+            row[c] = f"{sign}{row[c]}{sign}" if row[c] else ""
+    return replace(table, rows=rows)
 
 
 def folded(line: str, width: int | None, indent: str = "") -> list[str]:
@@ -113,8 +129,15 @@ def _in_groups(table: Table, cells: Sequence[Sequence[str]], width: int, color: 
 
 
 def _cells(table: Table) -> list[list[str]]:
-    """Return the header and the rows as they are shown."""
-    return [[printable(cell) for cell in row] for row in (table.header, *table.rows)]
+    """Return the header and the rows as they are shown, superscripts behind a blank."""
+    cells = [[printable(cell) for cell in row] for row in (table.header, *table.rows)]
+    marks = {(r + 1, c): f" {printable(mark)}" for (r, c), mark in table.raised.items() if mark}
+    for column in {c for _, c in marks}:
+        widest = max(width_of(mark) for (_, c), mark in marks.items() if c == column)
+        for r, row in enumerate(cells[1:], 1):
+            mark = marks.get((r, column), "")
+            row[column] += mark + " " * (widest - width_of(mark))
+    return cells
 
 
 # ---- how wide columns are -----------------------------------------------------------------------
@@ -188,10 +211,12 @@ def _drawn(
     below: Sequence[Sequence[str]] = (),
 ) -> list[str]:
     """Return the lines of an aligned table; `below` are lines to say below each row of cells."""
-    strong = {(row + 1, column) for row, column in table.strong}
-    strong |= {(0, column) for column in range(len(widths))}
+    styles = {(row + 1, column): 1 for row, column in table.strong}
+    styles |= {(row + 1, column): 4 for row, column in table.second}
+    styles |= {(0, column): 1 for column in range(len(widths))}
+    widths = _widened(table, widths, apart)
     rule = " " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + apart * (len(widths) - 1))
-    lines: list[str] = []
+    lines = _groups(table, widths, apart)
     for r, row in enumerate(cells):
         parts = [folded(cell, size) for cell, size in zip(row, widths, strict=False)]
         height = max(map(len, parts))
@@ -204,8 +229,36 @@ def _drawn(
             shown = []
             for c, cell in enumerate(each):
                 blank_ = " " * (widths[c] - width_of(cell))
-                bold = f"\x1b[1m{cell}\x1b[0m" if color and cell and (r, c) in strong else cell
-                shown.append(bold + blank_ if table.is_text(c) else blank_ + bold)
+                marked = cell
+                if color and cell and (r, c) in styles:
+                    size = len(cell.split(" ")[0]) if table.raised and r else len(cell)
+                    marked = f"\x1b[{styles[r, c]}m{cell[:size]}\x1b[0m{cell[size:]}"
+                shown.append(marked + blank_ if table.is_text(c) else blank_ + marked)
             lines.append(" " + (" " * apart).join(shown).rstrip())
         lines += below[r] if below else ()
     return lines if len(cells) > 1 else [*lines, rule]
+
+
+def _widened(table: Table, widths: Sequence[int], apart: int) -> Sequence[int]:
+    """Return the widths of columns, the last one of a group widened if its heading needs it."""
+    found, first = list(widths), 0
+    for name, n in table.spans():
+        if name:
+            span = sum(found[first : first + n]) + apart * (n - 1)
+            found[first + n - 1] += max(0, width_of(printable(name)) - span)
+        first += n
+    return found
+
+
+def _groups(table: Table, widths: Sequence[int], apart: int) -> list[str]:
+    """Return the line of headings above others, each across its columns."""
+    parts, first = [], 0
+    for name, n in table.spans():
+        span = sum(widths[first : first + n]) + apart * (n - 1)
+        heading = printable(name)
+        sign = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" if name else " "
+        heading = f" {heading} " if name and width_of(heading) + 1 < span else heading
+        left = (span - width_of(heading)) // 2
+        parts.append(sign * left + heading + sign * (span - width_of(heading) - left))
+        first += n
+    return [(" " + (" " * apart).join(parts)).rstrip()] if any(table.groups) else []

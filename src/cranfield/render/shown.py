@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 from cranfield.errors import need, one_of
 from cranfield.notes import Note
 from cranfield.options import checked, flag, whole
+from cranfield.render.latex import to_latex
 from cranfield.render.plain import text
-from cranfield.render.table import (
-    Formulas,
-    Table,
-    delimited,
-    to_html,
-    to_latex,
-    to_markdown,
-    to_page,
-)
+from cranfield.render.table import Formulas, Table, delimited, to_html, to_markdown, to_page
 
 if TYPE_CHECKING:
     import pandas as pd

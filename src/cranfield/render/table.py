@@ -1,12 +1,13 @@
-"""Tables of texts to Markdown, LaTeX, HTML and delimited values.
+"""Tables of texts to Markdown, HTML and delimited values.
 
 Cells may hold anything that stood in somebody's file; nothing of it is taken for markup.
 """
 
 import io
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Literal, get_args
 
 from cranfield.errors import one_of, printable
@@ -18,8 +19,11 @@ class Table:
     """A header, rows of texts, lines to say below (`notes`) and above (`title`).
 
     The first `n_labels` columns are text, the last `n_sentences` are sentences, and those between
-    are numbers, set flush right. `strong` are the (row, column) of cells to be shown bold, `rules`
-    the rows with a line above them.
+    are numbers, set flush right. `strong` are the (row, column) of cells to be shown bold, `second`
+    of those to be underlined, `raised` has the superscripts behind cells, `rules` the rows with a
+    line above them. `groups` has for each column the heading above its own, or "": columns side by
+    side with the same one share it. `label` and `wide` are for LaTeX: a name to refer to the table
+    by, and whether it goes across both columns of a page.
     """
 
     header: Sequence[str]
@@ -30,6 +34,11 @@ class Table:
     rules: frozenset[int] = frozenset()
     title: Sequence[str] = ()
     n_sentences: int = 0
+    second: frozenset[tuple[int, int]] = frozenset()
+    raised: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    groups: Sequence[str] = ()
+    label: str = ""
+    wide: bool = False
 
     @property
     def first_sentence(self) -> int:
@@ -42,21 +51,21 @@ class Table:
 
     def of_columns(self, columns: Sequence[int]) -> "Table":
         """Return a table of some columns: all labels, and some of the others, in their order."""
-        n_sentences = sum(column >= self.first_sentence for column in columns)
-        return Table(
-            [self.header[c] for c in columns],
-            [[row[c] for c in columns] for row in self.rows],
-            self.notes,
-            self.n_labels,
-            frozenset((r, columns.index(c)) for r, c in self.strong if c in columns),
-            self.rules,
-            self.title,
-            n_sentences,
+        new = {old: column for column, old in enumerate(columns)}
+        return replace(
+            self,
+            header=[self.header[c] for c in columns],
+            rows=[[row[c] for c in columns] for row in self.rows],
+            strong=frozenset((r, new[c]) for r, c in self.strong if c in new),
+            second=frozenset((r, new[c]) for r, c in self.second if c in new),
+            raised={(r, new[c]): mark for (r, c), mark in self.raised.items() if c in new},
+            n_sentences=sum(column >= self.first_sentence for column in columns),
+            groups=[self.groups[c] for c in columns] if self.groups else (),
         )
 
     def turned(self) -> "Table":
         """Turn a table with one label column on its side."""
-        columns = list(zip(self.header, *self.rows, strict=True))
+        columns = list(zip(self.headings, *self.rows, strict=True))
         return Table(
             ["", *columns[0][1:]],
             columns[1:],
@@ -64,7 +73,48 @@ class Table:
             1,
             frozenset((column - 1, row + 1) for row, column in self.strong),
             title=self.title,
+            second=frozenset((column - 1, row + 1) for row, column in self.second),
+            raised={(column - 1, row + 1): mark for (row, column), mark in self.raised.items()},
         )
+
+    @property
+    def headings(self) -> Sequence[str]:
+        """The heading of each column, behind that of its group."""
+        if not self.groups:
+            return self.header
+        return [" ".join(filter(None, both)) for both in zip(self.groups, self.header, strict=True)]
+
+    def spans(self) -> list[tuple[str, int]]:
+        """Return the headings of groups, each with how many columns it is above.
+
+        >>> Table(["a", "b", "c", "d"], [], groups=["", "x", "x", "y"]).spans()
+        [('', 1), ('x', 2), ('y', 1)]
+        """
+        if not any(self.groups):
+            return []
+        return [(name, len([*each])) for name, each in groupby(self.groups)]
+
+    def indents(self) -> list[list[int]]:
+        """Return how many digits each cell is shorter than the longest one of its column.
+
+        A column of numbers with superscripts is set flush left: so much before each, and its digits
+        are below each other. 0 for every cell of a table without superscripts.
+        """
+        longest = [
+            0 if self.is_text(c) or not self.raised else max(map(len, column), default=0)
+            for c, column in enumerate(zip(*self.rows, strict=True))
+        ]
+        return [
+            [
+                max(0, most - len(cell)) * cell[-1:].isdigit()
+                for most, cell in zip(longest, row, strict=True)
+            ]
+            for row in self.rows
+        ]
+
+    def is_left(self, column: int) -> bool:
+        """Tell whether a column is set flush left, where superscripts can be set."""
+        return bool(self.raised) or self.is_text(column)
 
 
 @dataclass(frozen=True)
@@ -144,22 +194,35 @@ def to_html(table: Table) -> str:
     """Return a table for a notebook or a page."""
     import html
 
+    indents = table.indents()
+
     def cell(tag: str, content: str, row: int, column: int) -> str:
-        side = "left" if table.is_text(column) else "right"
+        side = "left" if table.is_left(column) else "right"
         rule = "; border-top: 1px solid" if row in table.rules else ""
         shown = html.escape(printable(content))
         shown = f"<strong>{shown}</strong>" if (row, column) in table.strong else shown
+        shown = f"<u>{shown}</u>" if (row, column) in table.second else shown
+        if row >= 0:
+            shown = "\N{FIGURE SPACE}" * indents[row][column] + shown
+        if mark := table.raised.get((row, column)):
+            shown += f"<sup>{html.escape(printable(mark))}</sup>"
         style = f"text-align: {side}; padding: 0.2em 0.7em{rule}"
         return f'<{tag} style="{style}">{shown}</{tag}>'
 
+    def above(name: str, n: int) -> str:
+        rule = "; border-bottom: 1px solid" if name else ""
+        style = f"text-align: center; padding: 0.2em 0.7em{rule}"
+        return f'<th colspan="{n}" style="{style}">{html.escape(printable(name))}</th>'
+
+    groups = "".join(above(*one) for one in table.spans())
     head = "".join(cell("th", name, -1, c) for c, name in enumerate(table.header))
     body = "".join(
         "<tr>" + "".join(cell("td", value, r, c) for c, value in enumerate(row)) + "</tr>\n"
         for r, row in enumerate(table.rows)
     )
     return (
-        f"{paragraphs(table.title)}<table>\n<thead><tr>{head}</tr></thead>\n"
-        f"<tbody>\n{body}</tbody>\n</table>\n{paragraphs(table.notes)}"
+        f"{paragraphs(table.title)}<table>\n<thead>{f'<tr>{groups}</tr>' if groups else ''}"
+        f"<tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{paragraphs(table.notes)}"
     )
 
 
@@ -191,16 +254,25 @@ def to_markdown(table: Table) -> str:
     rows = [[_markdown(cell.strip(" ")) for cell in row] for row in (table.header, *table.rows)]
     for r, c in table.strong:
         rows[r + 1][c] = f"**{rows[r + 1][c]}**" if rows[r + 1][c] else ""
+    for r, c in table.second:
+        rows[r + 1][c] = f"<u>{rows[r + 1][c]}</u>"
+    for r, indents in enumerate(table.indents(), 1):
+        blanks = ["\N{FIGURE SPACE}" * n for n in indents]
+        rows[r] = [blank + cell for blank, cell in zip(blanks, rows[r], strict=True)]
+    for (r, c), mark in table.raised.items():
+        rows[r + 1][c] += f"<sup>{_markdown(mark)}</sup>"
+    for c, name in enumerate(table.groups):  # there are no headings above others
+        rows[0][c] = f"{_markdown(name)}<br>{rows[0][c]}" if name else rows[0][c]
     widths = [max(3, *map(width_of, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
         blank = [" " * (width - width_of(cell)) for width, cell in zip(widths, row, strict=True)]
         cells = [
-            cell + blank[c] if table.is_text(c) else blank[c] + cell for c, cell in enumerate(row)
+            cell + blank[c] if table.is_left(c) else blank[c] + cell for c, cell in enumerate(row)
         ]
         lines.append(f"| {' | '.join(cells)} |")
     dashes = [
-        ":" + "-" * (width - 1) if table.is_text(c) else "-" * (width - 1) + ":"
+        ":" + "-" * (width - 1) if table.is_left(c) else "-" * (width - 1) + ":"
         for c, width in enumerate(widths)
     ]
     lines.insert(1, f"| {' | '.join(dashes)} |")
@@ -235,74 +307,6 @@ _NOTIFYING = r"((?<![A-Za-z0-9_@])@+|(?<!@)@+(?=[^\s@]*\.)|(?<!#)#+(?=[0-9]))"
 def _paragraph(content: str) -> str:
     """Return a line that begins neither a list nor a rule nor an underlined heading."""
     return re.sub(r"^(?:\d+(?=[.)])|(?=[-+=]))", r"\g<0>\\", _markdown(content.strip(" ")))
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "`": r"\textasciigrave{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "[": "{[}",  # or an option of the line break before it
-    "*": "{*}",  # likewise
-    **{c: f"\\{c}" for c in "{}$&#%_"},
-}
-
-
-def to_latex(table: Table) -> str:
-    """Return a table for LaTeX with the package booktabs: the title is its caption, notes below it.
-
-    Letters beyond ASCII stay as they are, and need an engine and a font that know them.
-    """
-    rows = [
-        [
-            _latex(cell if table.is_text(c) else re.sub(_MINUS, "\N{MINUS SIGN}", cell))
-            for c, cell in enumerate(row)
-        ]
-        for row in table.rows
-    ]
-    for r, c in table.strong:
-        rows[r][c] = rf"\textbf{{{rows[r][c]}}}"
-    lines = [" & ".join(row) + r" \\" for row in rows]
-    for r in sorted(table.rules, reverse=True):
-        lines.insert(r, r"\midrule")
-    columns = "".join("l" if table.is_text(c) else "r" for c in range(len(table.header)))
-    caption = re.sub(" {2,}", r" \\quad ", "; ".join(map(_latex, table.title)))
-    notes = [_latex(note) + r"\par" for note in table.notes]
-    return "\n".join(
-        [
-            r"% \usepackage{booktabs}",
-            r"\begin{table}",
-            r"\centering",
-            *([rf"\caption{{{caption}}}"] if caption else []),
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            " & ".join(map(_latex, table.header)) + r" \\",
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            *([r"\par\medskip", r"{\footnotesize\raggedright", *notes, "}"] if notes else []),
-            r"\end{table}",
-            "",
-        ]
-    )
-
-
-_MINUS = r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)"
-
-
-def _latex(content: str) -> str:
-    r"""Return text of which nothing is a command.
-
-    >>> print(_latex("50% of {a_b} -- $5"))
-    50\% of \{a\_b\} -{}- \$5
-    """
-    shown = re.sub(r"[\\^~`<>|\[*{}$&#%_]", lambda found: _LATEX[found[0]], printable(content))
-    shown = re.sub(r"([-,'])(?=\1)", r"\1{}", shown)  # two of them would become one character
-    return shown.replace("\N{MINUS SIGN}", "$-$")
 
 
 Formulas = Literal["plain", "quoted"]

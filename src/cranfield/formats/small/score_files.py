@@ -3,7 +3,8 @@
 A score is (system, measure, query, value). Lines and rows may hold one each (trec_eval,
 ir_measures, PyTerrier, this library's `evaluate -q`), or a column for each measure (data frames,
 gdeval), or for each system. Nested dicts are {query: {measure: value}} (pytrec_eval) or
-{measure: {query: value}} (ranx), or {system: either}.
+{measure: {query: value}} (ranx), or {system: either}. The JSON of `evaluate -q` and of `compare`
+has the scores of several systems.
 """
 
 import math
@@ -115,6 +116,11 @@ def score_rows(
             if isinstance(run.get("retrieved"), str)
         }
         return replace(scores, recipe=recipe, retrieved=sketches)
+    ids, scores_of = found.value.get("query_ids"), found.value.get("scores")
+    if isinstance(ids, list) and isinstance(
+        scores_of, Mapping
+    ):  # `cranfield compare --format json`
+        return _gather(_compared(ids, Document(found.name, scores_of)), found, frozenset())
     return _gather(_nested(found, is_measure, layout), found)
 
 
@@ -295,6 +301,16 @@ def _document(runs: Iterable[Any], origin: Origin) -> Iterator[_Score]:
             )
         system = origin.id_of(None, run.get("run"))
         for query, measure, value in Document(origin.name, queries).leaves(2):
+            yield None, system, str(measure), query, value
+
+
+def _compared(ids: Sequence[Any], found: Document) -> Iterator[_Score]:
+    for measure, name, values in found.leaves(2):
+        if not isinstance(values, list) or len(values) != len(ids):
+            problem = f"expected a score for each of the {len(ids):,} 'query_ids'"
+            raise found.error(None, f"{problem}, of {name!r:.80} under {measure!r:.80}")
+        system = found.id_of(None, name)
+        for query, value in zip(ids, values, strict=True):
             yield None, system, str(measure), query, value
 
 

@@ -26,6 +26,7 @@ function sayPair() {
     said.push(
       ` The page has only means of ${measureName(choice.measure)}: single queries are shown by ${measureName(choice.scored)}.`,
     );
+  for (const one of measures[choice.measure].doubts) said.push(" ", make("b", {}, "Warning: "), shown(one, 1000));
   byId("where-said").replaceChildren(...said);
 }
 

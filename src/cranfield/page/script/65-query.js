@@ -115,7 +115,7 @@ function withoutRankings(query) {
 function commandFor(query, system) {
   if (!content.explain) return "";
   const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
-  const parts = { run: quoted(shown(systems[system], 200)), query: quoted(shown(queries[query], 200)) };
+  const parts = { run: content.runs[system], query: quoted(shown(queries[query], 200)) };
   return content.explain.replace(/\{(run|query)\}/g, (_, part) => parts[part]);
 }
 

@@ -24,7 +24,7 @@ function matrix() {
   });
   byId("pairs-said").replaceChildren(
     `${byRatio(choice.measure) ? "Ratio of geometric means" : "Mean difference"} of ${measureName(choice.measure)}, row ` +
-      `${byRatio(choice.measure) ? "divided by" : "minus"} column. ${said}: these are filled, blue where the row is better. A cell chooses A and B.`,
+      `${byRatio(choice.measure) ? "divided by" : "minus"} column. ${said}: these are filled, blue where the row is better. A cell chooses A and B.${alsoSaid("pairs")}`,
   );
 
   const most = Math.max(...found.map((pair) => Math.abs(asGain(pair[2], choice.measure))), 1e-9);

@@ -39,9 +39,8 @@ function sayQuery() {
     if (n < of)
       said.push(`Rankings of ${whole(n)} of ${many(of, "query", "queries")} are in the page: those on which systems differ most.`);
   } else if (content.why) said.push(content.why);
-  if (content.said?.query) said.push(content.said.query);
   byId("query-said").replaceChildren(
-    said.join(" ") + " Keys: ",
+    `${said.join(" ")}${alsoSaid("lists")} Keys: `,
     make("kbd", {}, "↑"),
     " ",
     make("kbd", {}, "↓"),

@@ -1,0 +1,442 @@
+"""paper_table: systems by measures, as a paper prints them; the test says which differ."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from string import ascii_lowercase
+from typing import Any, Literal, TypedDict, Unpack
+
+from cranfield.comparison.compare import compared, every_pair
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.result import Result, System
+from cranfield.comparison.scale import range_of
+from cranfield.comparison.settings import Settings
+from cranfield.comparison.tables import CORRECTIONS, TESTS
+from cranfield.errors import InputError
+from cranfield.lazy import cached_property
+from cranfield.notes import Note
+from cranfield.options import Options, option, refuse_others, takes, whole
+from cranfield.render.numbers import number, number_of, queries_of
+from cranfield.render.plain import text
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+
+Marks = Literal["letters", "daggers", "none"]
+_BETTER, _WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
+_ABSENT = "\N{EN DASH}"
+
+
+def _words(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text")
+    return value
+
+
+def _label(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9:._/-]+", value):
+        raise ValueError("letters, digits, and any of : . _ / -, as in tab:main")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper(Options):
+    """How the table of a paper looks."""
+
+    marks: Marks | None = option(
+        None,
+        '"letters": each system has one, and superscripts name the systems that a value is '
+        'significantly better than, of all pairs; "daggers" mark what differs from the baseline; '
+        'or "none". [default: letters if all pairs were compared, else daggers]',
+    )
+    sort: bool = option(
+        False, "The best system first, by the first measure, below a baseline; else as given."
+    )
+    digits: int | None = option(
+        None, "How many digits behind the point. [default: 3; 1 of percent]", whole(0, 15)
+    )
+    percent: bool = option(False, "Measures between 0 and 1 in percent: 51.2 for 0.512.")
+    caption: str | None = option(
+        None, "What the caption says first, before the number of queries and the test.", _words
+    )
+    label: str | None = option(None, r"LaTeX's \label, as in tab:main.", _label)
+    wide: bool = option(False, "In LaTeX, across both columns of a page: table*.")
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class PaperOptions(TypedDict, total=False):
+    """The options of Paper, as keywords of a function."""
+
+    marks: Marks | None
+    sort: bool
+    digits: int | None
+    percent: bool
+    caption: str | None
+    label: str | None
+    wide: bool
+
+
+# ---- end
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """A column of numbers: of one measure, on one collection (None: there is only one)."""
+
+    collection: str | None
+    found: Comparison
+    result: Result
+    style: Paper
+
+    @cached_property
+    def systems(self) -> Mapping[str, System]:
+        """The systems, by name."""
+        return {one.name: one for one in self.result.systems}
+
+    @cached_property
+    def in_percent(self) -> bool:
+        """Whether it is shown in percent: the measure, or all scores, are between 0 and 1."""
+        values = self.found.aligned.column(self.result.measure)
+        known = self.found.aligned.known(self.result.measure)
+        ends = range_of(known, values) if known is not None else (values.min(), values.max())
+        return self.style.percent and ends[0] >= 0 and ends[1] <= 1
+
+    def shown(self, system: str) -> str:
+        """Return a system's mean as it is shown; of one that was not run, a dash."""
+        if system not in self.systems:
+            return _ABSENT
+        digits, mean = self.style.digits, self.systems[system].mean
+        if self.in_percent:
+            return number(100 * mean, 1 if digits is None else digits)
+        return number(mean, 3 if digits is None else digits)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each system, the best 1, by what is shown: equal numbers share one."""
+        values = {name: float(self.shown(name)) for name in self.systems}
+        order = sorted({*values.values()}, reverse=self.result.rising)
+        return {name: order.index(value) + 1 for name, value in values.items()}
+
+    def at_place(self, place: int) -> frozenset[str]:
+        """Return the systems at a place to be marked; none at the last, which all may share."""
+        last = max(self.places.values())
+        return frozenset(name for name, at in self.places.items() if at == place < last)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PaperTable(Shown):
+    """Systems by measures, as `paper_table` makes them: a row for each system.
+
+    `rows` has one for each number, with every digit: `place` is 1 for the best, by what is shown;
+    `marks` is the superscript; `low` and `high` are the ends of the mean's own interval.
+
+    >>> from cranfield import compare, paper_table
+    >>> half = {f"q{i}": i / 20 for i in range(10)}
+    >>> table = paper_table(compare({"half": half, "all": {q: 2 * x for q, x in half.items()}}))
+    >>> [(row["system"], round(row["mean"], 4), row["marks"]) for row in table.rows()]
+    [('half', 0.225, ''), ('all', 0.45, '\u2020')]
+    >>> table.caption[0]
+    'Means over 10 queries; best bold.'
+    """
+
+    header = (
+        *("collection", "measure", "queries", "system", "letter"),
+        *("mean", "low", "high", "place", "marks"),
+    )
+
+    found: Mapping[str | None, Comparison]  # by collection; None: there is only one
+    style: Paper
+    marks: Marks
+
+    @property
+    def _settings(self) -> Settings:
+        return next(iter(self.found.values())).settings
+
+    @cached_property
+    def _columns(self) -> Sequence[_Column]:
+        return [
+            _Column(name, one, one[measure], self.style)
+            for name, one in self.found.items()
+            for measure in one.aligned.measures
+        ]
+
+    @cached_property
+    def systems(self) -> Sequence[str]:
+        """The names of the systems, in the order of the rows."""
+        every = (name for one in self.found.values() for name in one.aligned.names)
+        names = list(dict.fromkeys(every))
+        if self.style.sort:
+            ranked = [one.name for one in self._columns[0].result.ordered]
+            names = [*ranked, *(name for name in names if name not in ranked)]
+            names.sort(key=lambda name: self.marks == "daggers" and name != self._settings.baseline)
+        return names
+
+    @cached_property
+    def letters(self) -> Mapping[str, str]:
+        """The letter of each system, by which superscripts name it; numbers of more than 26."""
+        names = self.systems
+        signs = ascii_lowercase if len(names) <= 26 else [str(i + 1) for i in range(len(names))]
+        return dict(zip(names, signs, strict=False)) if self.marks == "letters" else {}
+
+    def _marks(self, column: _Column, system: str) -> str:
+        """Return the superscript of a value."""
+        if self.marks == "none" or system not in column.systems:
+            return ""
+        if self.marks == "daggers":
+            pair = column.result.by_names.get((system, str(self._settings.baseline)))
+            verdict = None if pair is None else pair.verdict
+            return {None: "", "better": _BETTER, "worse": _WORSE}[verdict]
+        others = (name for name in self.systems if name in column.systems and name != system)
+        worse = [
+            self.letters[name]
+            for name in others
+            if column.result.between(system, name)[1] == "better"
+        ]
+        return "".join(worse) if len(self.systems) <= 26 else _in_runs(list(map(int, worse)))
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What there is to know of each comparison, and which systems a collection lacks."""
+        found: list[Note] = []
+        for name, one in self.found.items():
+            found += one.notes if name is None else [note.of(name) for note in one.notes]
+            lacking = [system for system in self.systems if system not in one.aligned.names]
+            if lacking:
+                said = f"no run of {', '.join(lacking)}: the cells have a dash."
+                found.append(Note("no-run", "info", said, source=name, count=len(lacking)))
+        return tuple(found)
+
+    # ---- the caption ----------------------------------------------------------------------------
+
+    @property
+    def caption(self) -> Sequence[str]:
+        """The lines of the caption: over which queries, and what the marks say."""
+        opening = (self.style.caption or "").strip()
+        opening += "." * bool(re.search(r"[^.!?:]$", opening))
+        return [f"{opening} {self._means()}".lstrip(), *self._test()]
+
+    def _means(self) -> str:
+        """Return what the numbers are, and how the best are marked."""
+        sizes = {name: queries_of(len(one.aligned.query_ids)) for name, one in self.found.items()}
+        over = ", ".join(f"{n} of {name}" if name else n for name, n in sizes.items())
+        shown = [one for one in self._columns if one.in_percent]
+        scaled = ", ".join(dict.fromkeys(one.result.measure for one in shown))
+        unit = f" ({scaled} in percent)" if shown else ""
+        unit = " in percent" if shown == self._columns else unit
+        best, second = (any(one.at_place(place) for one in self._columns) for place in (1, 2))
+        said = f"Means{unit} over {over}"
+        said += f"; best bold{', second underlined' if second else ''}" if best else ""
+        absent = any(name not in one.systems for one in self._columns for name in self.systems)
+        return f"{said}; {_ABSENT} not run." if absent else f"{said}."
+
+    def _test(self) -> Iterator[str]:
+        """Yield what the superscripts say, and by which test."""
+        if self.marks == "none" or len(self.systems) == 1:
+            return
+        marks = {self._marks(one, name) for one in self._columns for name in self.systems} - {""}
+        baseline = self._settings.baseline
+        if self.marks == "letters":
+            kind = "letter" if len(self.systems) <= 26 else "number"
+            said = f"Superscripts: significantly better than the systems of these {kind}s"
+            said = said if marks else "No two systems differ significantly"
+        elif len(marks) == 2:
+            said = f"{_BETTER} significantly better, {_WORSE} worse than {baseline}"
+        elif marks:
+            (mark,) = marks
+            word = "better" if mark == _BETTER else "worse"
+            said = f"{mark} significantly {word} than {baseline}"
+        else:
+            said = f"No system differs significantly from {baseline}"
+        yield f"{said} ({'; '.join(self._how())})."
+
+    def _how(self) -> Iterator[str]:
+        """Yield the test, the correction with its family, and the level."""
+        settings = self._settings
+        paired = "paired " if settings.test in ("randomization", "t") else ""
+        yield paired + TESTS[settings.test]
+        if settings.test == "bayes":
+            yield f"with a probability of at least {settings.sure:g}"
+            return
+        sizes = {one.collection: one.result.comparisons for one in self._columns}
+        over = number_of(max(sizes.values()), "comparison")
+        each = "all measures" if settings.family == "all" else "each measure"
+        each = f" of {each}" if len(self._columns) > len(self.found) else ""
+        if len({*sizes.values()}) > 1:
+            over = " and ".join(f"{n:,} ({name})" for name, n in sizes.items()) + " comparisons"
+        elif len(sizes) > 1:
+            each += " on each collection"
+        how = CORRECTIONS.get(settings.correction, "uncorrected")
+        if {*sizes.values()} != {1}:
+            yield f"{how}, {over}{each}" if how == "uncorrected" else f"{how} over {over}{each}"
+        yield f"p \N{LESS-THAN OR EQUAL TO} {settings.alpha:g}"
+
+    # ---- forms ----------------------------------------------------------------------------------
+
+    def tables(self) -> list[Table]:
+        """Return the table: a row for each system, a column for each measure."""
+        labels = [[self.letters[name], name] if self.letters else [name] for name in self.systems]
+        n_labels, columns = len(labels[0]), self._columns
+        falling = " \N{DOWNWARDS ARROW}"  # less is better
+        headings = [one.result.measure + falling * (not one.result.rising) for one in columns]
+        cells = {
+            (r, c): (one, name)
+            for c, one in enumerate(columns, n_labels)
+            for r, name in enumerate(self.systems)
+        }
+        marks = {place: self._marks(*cell) for place, cell in cells.items()}
+        best, second = (
+            frozenset(place for place, (one, name) in cells.items() if name in one.at_place(at))
+            for at in (1, 2)
+        )
+        below = self.marks == "daggers" and self.systems[0] == self._settings.baseline
+        return [
+            Table(
+                [*[""] * (n_labels - 1), "System", *headings],
+                [
+                    [*label, *(one.shown(name) for one in columns)]
+                    for label, name in zip(labels, self.systems, strict=True)
+                ],
+                (),
+                n_labels,
+                best,
+                frozenset({1} if below and len(labels) > 2 else ()),
+                self.caption,
+                second=second,
+                raised={place: mark for place, mark in marks.items() if mark},
+                groups=[*[""] * n_labels, *(one.collection or "" for one in columns)],
+                label=self.style.label or "",
+                wide=self.style.wide,
+            )
+        ]
+
+    def _drawn(self, table: Table, width: int | None, color: bool) -> str:
+        return text(table, width=width, color=color, signs=not color)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each collection, measure and system; what does not exist is None."""
+        return self._dicts(
+            (
+                one.collection,
+                one.result.measure,
+                len(one.result.query_ids),
+                name,
+                self.letters.get(name),
+                *((system.mean, system.low, system.high) if system else (None,) * 3),
+                one.places.get(name),
+                self._marks(one, name),
+            )
+            for one in self._columns
+            for name in self.systems
+            for system in [one.systems.get(name)]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, as for JSON: also how it was made."""
+        return {
+            "caption": list(self.caption),
+            "marks": self.marks,
+            "systems": list(self.systems),
+            "letters": dict(self.letters),
+            "collections": [
+                {
+                    "name": name,
+                    "queries": len(one.aligned.query_ids),
+                    "settings": one.settings.to_dict(),
+                    "recipe": dict(one.aligned.recipe),
+                }
+                for name, one in self.found.items()
+            ],
+            "rows": self.rows(),
+            "notes": [note.to_dict() for note in self.notes],
+        }
+
+
+def _in_runs(numbers: Sequence[int]) -> str:
+    """Return numbers with those in a row as ranges.
+
+    >>> _in_runs([1, 2, 3, 5, 6])
+    '1\u20133,5,6'
+    """
+    parts: list[str] = []
+    for _, run in groupby(enumerate(numbers), lambda one: one[1] - one[0]):
+        several = [str(n) for _, n in run]
+        long = len(several) > 2
+        parts += [f"{several[0]}\N{EN DASH}{several[-1]}"] if long else several
+    return ",".join(parts)
+
+
+@takes(Paper)
+def paper_table(
+    found: Comparison | Mapping[str, Comparison], **options: Unpack[PaperOptions]
+) -> PaperTable:
+    r"""Return the table that a paper prints: systems by measures, with what the test says of them.
+
+    The best value of each measure is bold, the second underlined, by the digits that are shown.
+    Superscripts say which systems a value is significantly better than, by the corrected p-values;
+    the caption names the test, the correction and its family, alpha and the number of queries.
+
+    Args:
+        found: what `compare` returned: with a baseline, or of all pairs. Or several, by collection,
+            `{"DL 2019": ..., "DL 2020": ...}`: each has a group of columns.
+        **options: each option of `Paper`.
+
+    Returns:
+        the table, which shows itself. `to_latex` needs \usepackage{booktabs}; `to_markdown`,
+        `to_html`, `to_csv` and `to_json` have the same.
+
+    Raises:
+        InputError: what `compare` did not return; collections compared in different ways.
+        OptionError: an option with a value that it does not know.
+
+    >>> from cranfield import compare
+    >>> runs = ["demo/bm25.run", "demo/dense.run"]
+    >>> found = compare("demo/qrels.txt", runs, "nDCG@10 AP", all_pairs=True)
+    >>> for line in paper_table(found).to_latex().splitlines()[10:12]:
+    ...     print(line)
+    a & bm25 & 0.452 & 0.339 \\
+    b & dense & \textbf{0.665}\textsuperscript{a} & \textbf{0.613}\textsuperscript{a} \\
+
+    """
+    refuse_others(paper_table, options)
+    style = Paper.of(options)
+    several: dict[str | None, Comparison] = {None: found} if isinstance(found, Comparison) else {}
+    if isinstance(found, Mapping):
+        several = {str(name): one for name, one in found.items()}
+    if not several or not all(isinstance(one, Comparison) for one in several.values()):
+        raise InputError(
+            f"expected what compare(...) returns, or that by collection, got {found!r:.60}",
+            hint="As in paper_table({'DL 2019': compare(...), 'DL 2020': compare(...)}).",
+        )
+    first = next(iter(several.values())).settings
+    marks = style.marks or ("letters" if first.baseline is None else "daggers")
+    of_marks = {name: _for_marks(one, marks) for name, one in several.items()}
+    _refuse_different(of_marks, marks)
+    return PaperTable(of_marks, style, marks)
+
+
+def _for_marks(found: Comparison, marks: Marks) -> Comparison:
+    """Return a comparison that has what the marks say: all pairs, or those with a baseline."""
+    if marks == "letters":
+        return every_pair(found)
+    if marks == "daggers" and found.settings.baseline is None:
+        return compared(found.aligned, replace(found.settings, all_pairs=False))
+    return found
+
+
+_IN_CAPTION = ("baseline", "test", "correction", "family", "alpha", "rope")
+
+
+def _refuse_different(found: Mapping[str | None, Comparison], marks: Marks) -> None:
+    """Raise InputError for collections that were compared in different ways: a caption has one."""
+    (first, one), *others = found.items()
+    for name, other in others if marks != "none" else ():
+        for what in _IN_CAPTION:
+            ours, theirs = (getattr(each.settings, what) for each in (one, other))
+            if ours != theirs:
+                raise InputError(
+                    f"the collections were compared in different ways: {what} is {ours!r} on "
+                    f"{first}, {theirs!r} on {name}",
+                    hint="Compare the systems alike on each, or choose marks='none'.",
+                )

@@ -1,0 +1,115 @@
+"""Tables of texts to LaTeX.
+
+Cells may hold anything that stood in somebody's file; nothing of it is taken for a command.
+"""
+
+import re
+
+from cranfield.errors import printable
+from cranfield.render.table import Table
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "`": r"\textasciigrave{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # or an option of the line break before it
+    "*": "{*}",  # likewise
+    "\N{MINUS SIGN}": "$-$",
+    "\N{DAGGER}": r"$\dagger$",
+    "\N{DOUBLE DAGGER}": r"$\ddagger$",
+    "\N{DOWNWARDS ARROW}": r"$\downarrow$",
+    **{c: f"\\{c}" for c in "{}$&#%_"},
+}
+
+
+def to_latex(table: Table) -> str:
+    """Return a table for LaTeX with the package booktabs: the title is its caption, notes below it.
+
+    Letters beyond ASCII stay as they are, and need an engine and a font that know them.
+    """
+    rows = [
+        [
+            _latex(cell if table.is_text(c) else re.sub(_MINUS, "\N{MINUS SIGN}", cell))
+            for c, cell in enumerate(row)
+        ]
+        for row in table.rows
+    ]
+    for r, c in table.strong:
+        rows[r][c] = rf"\textbf{{{rows[r][c]}}}"
+    for r, c in table.second:
+        rows[r][c] = rf"\underline{{{rows[r][c]}}}"
+    for r, row in enumerate(table.indents()):
+        rows[r] = [
+            rf"\phantom{{{'0' * n}}}" * bool(n) + cell for n, cell in zip(row, rows[r], strict=True)
+        ]
+    for (r, c), mark in table.raised.items():
+        rows[r][c] += rf"\textsuperscript{{{_latex(mark)}}}"
+    lines = [" & ".join(row) + r" \\" for row in rows]
+    for r in sorted(table.rules, reverse=True):
+        lines.insert(r, r"\midrule")
+    sides = ["l" if table.is_left(c) else "r" for c in range(len(table.header))]
+    if table.n_labels > 1 and not table.header[0]:
+        sides[0] += r"@{\hspace{0.7em}}"  # a letter, or a number, beside what it names
+    columns = "".join(sides)
+    narrow = bool(table.raised) and not table.wide  # superscripts hold columns apart
+    title = [re.sub(" {2,}", r" \\quad ", _latex(line)) for line in table.title]
+    caption = re.sub(r"(?<=\.);(?= )", "", "; ".join(title))  # sentences end by themselves
+    notes = [_latex(note) + r"\par" for note in table.notes]
+    kind = "table*" if table.wide else "table"
+    return "\n".join(
+        [
+            r"% \usepackage{booktabs}",
+            rf"\begin{{{kind}}}",
+            r"\centering",
+            *([r"\setlength{\tabcolsep}{4pt}"] if narrow else []),
+            *([rf"\caption{{{caption}}}"] if caption else []),
+            *([rf"\label{{{table.label}}}"] if table.label else []),
+            *([r"\smallskip"] if caption else []),  # a caption above has none in many classes
+            rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+            r"\toprule",
+            *_latex_groups(table),
+            " & ".join(map(_latex, table.header)) + r" \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *([r"\par\medskip", r"{\footnotesize\raggedright", *notes, "}"] if notes else []),
+            rf"\end{{{kind}}}",
+            "",
+        ]
+    )
+
+
+def _latex_groups(table: Table) -> list[str]:
+    """Return the lines of the headings above others, and the rules below them."""
+    cells, rules, first = [], [], 1
+    for name, n in table.spans():
+        cells.append(rf"\multicolumn{{{n}}}{{c}}{{{_latex(name)}}}" if name else " & " * (n - 1))
+        rules += [rf"\cmidrule(lr){{{first}-{first + n - 1}}}"] if name else []
+        first += n
+    return [" & ".join(cells) + r" \\", "".join(rules)] if rules else []
+
+
+_MINUS = r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)"
+
+
+def _latex(content: str) -> str:
+    r"""Return text of which nothing is a command.
+
+    >>> print(_latex("50% of {a_b} -- $5"))
+    50\% of \{a\_b\} -{}- \$5
+    """
+    shown = "".join(_LATEX.get(one, one) for one in printable(content))
+    shown = re.sub(r"([-,'])(?=\1)", r"\1{}", shown)  # two of them would become one character
+    shown = shown.replace("\N{EN DASH}", "--")
+    return re.sub(r"( ?)\N{LESS-THAN OR EQUAL TO}( ?)", _at_most, shown)
+
+
+def _at_most(found: re.Match[str]) -> str:
+    """Return the sign, which no line ends before or behind."""
+    before, after = ("~" * len(blank) for blank in found.groups())
+    return rf"{before}$\leq${after}"
