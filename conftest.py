@@ -52,6 +52,25 @@ def data() -> Path:
 
 
 @pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium that the distribution has; one for all tests of a process."""
+    from helpers.browser import Browser, program
+
+    if program() is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
+    with Browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Pages of every kind, made when they are first asked for."""
+    from helpers.pages import Pages
+
+    return Pages(tmp_path_factory.mktemp("pages"))
+
+
+@pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demonstration in `demo`, as `cranfield demo --save demo` does."""
     from cranfield import demo

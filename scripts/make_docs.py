@@ -15,6 +15,7 @@ import ast
 import json
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from doctest import DocTestParser
 from importlib import import_module
@@ -24,7 +25,7 @@ from typing import Any
 import click
 import transcripts
 
-from cranfield import demo, evaluate, figures, parse
+from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse
 from cranfield.cli import cli
 from cranfield.compat.names import columns_of, measure_names
 from cranfield.formats.columns import COLUMNS, What
@@ -339,6 +340,33 @@ def pictures() -> dict[Path, figures.Figure]:
     }
 
 
+def gallery() -> dict[Path, figures.Figure]:
+    """Return the pictures of docs/figures.md: each kind, of the demonstration."""
+    lines = (demo.HERE / "queries.tsv").read_text("utf-8").splitlines()
+    asked = dict(line.split("\t") for line in lines)
+    labels = {
+        query: "short (up to 6 words)" if len(text.split()) <= 6 else "long"
+        for query, text in asked.items()
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CranfieldWarning)  # the pictures have these notes
+        found = compare(demo.QRELS, list(demo.RUNS), "nDCG@10", slices={"length": labels})
+    drawn = {
+        "leaderboard": figures.leaderboard(found),
+        "differences": figures.differences(found),
+        "scatter": figures.scatter(found),
+        "by-cutoff": figures.by_cutoff(found),
+        "mean-precision-recall": figures.precision_recall(found),
+        "spread": figures.spread(found),
+        "pair-matrix": figures.pair_matrix(found),
+        "judged-by-rank": figures.judged_by_rank(found),
+        "by-relevant": figures.by_relevant(found),
+        "by-slice": figures.by_slice(found),
+        "paper": figures.leaderboard(found, style="paper"),
+    }
+    return {ROOT / "docs" / "pictures" / f"{name}.svg": one for name, one in drawn.items()}
+
+
 if __name__ == "__main__":
     if "--transcripts" in sys.argv[1:]:
         for path in transcripts.rewrite(
@@ -348,7 +376,7 @@ if __name__ == "__main__":
     for path, content in pages().items():
         path.write_text(content, "utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
-    for path, figure in pictures().items():
+    for path, figure in {**pictures(), **gallery()}.items():
         path.parent.mkdir(exist_ok=True)
         figure.save(path)
         print(f"wrote {path.relative_to(ROOT)}")

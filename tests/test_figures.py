@@ -21,6 +21,7 @@ from helpers.commands import HEAVY, loaded
 from cranfield import InputError, LibraryError, MeasureError, OptionError, demo
 from cranfield.cli import cli
 from cranfield.figures import Figure, precision_recall, rank_weights, reciprocal_rank
+from cranfield.figures.style import Drawing
 
 NASTY = "<q&\"'>\x1b[31m\u202e\udcff</svg>"
 NASTY_SHOWN = "<q&\"'>\\x1b[31m\\u202e\\udcff</svg>"
@@ -213,7 +214,7 @@ def test_svg_and_png_are_what_they_say() -> None:
     assert struct.unpack(">II", png[16:24]) == (2 * width, 2 * height)
     assert struct.unpack(">II", figure.to_png(scale=1)[16:24]) == (width, height)
     assert figure._repr_svg_() == svg
-    wrong: list[Any] = [0, -1, 11, float("nan"), "2", None]
+    wrong: list[Any] = [0, -1, 11, float("nan"), "2"]
     for scale in wrong:
         with pytest.raises(OptionError, match=r"scale=.*: expected a number above 0, 10 at most"):
             figure.to_png(scale)
@@ -226,7 +227,7 @@ def test_the_suffix_says_how_it_is_saved(tmp_path: Path) -> None:
     figure.save(str(tmp_path / "a.json"))
     assert json.loads((tmp_path / "a.json").read_text()) == figure.spec
     for name in ("a.jpg", "svg", "-", "a.svg.gz"):
-        with pytest.raises(OptionError, match=r"choose one of \.svg, \.png, \.json"):
+        with pytest.raises(OptionError, match=r"choose one of \.svg, \.png, \.pdf, \.json"):
             figure.save(tmp_path / name)
     with pytest.raises(InputError, match="cannot be written"):
         figure.save(tmp_path / "none" / "a.json")
@@ -236,8 +237,8 @@ def test_nothing_is_fetched() -> None:
     figures_drawn = (reciprocal_rank(3), rank_weights("RR", 3), precision_recall(*PAIR, "q1"))
     assert not any('"url"' in json.dumps(figure.spec) for figure in figures_drawn)
     away = alt.Chart(alt.UrlData("http://127.0.0.1:9/a.csv")).mark_point()
-    figure = Figure(alt.LayerChart(layer=[away]), [], "")
-    for draw in (figure.to_svg, figure.to_png):
+    figure = Figure([], "away", "", lambda style: Drawing([away], style.height))
+    for draw in (figure.to_svg, figure.to_png, figure.to_pdf):
         with pytest.raises(ValueError, match="not allowed"):
             draw()
 
@@ -247,8 +248,10 @@ def test_altair_is_imported_only_to_draw(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "vl_convert", None)  # as if it were not installed
     draws = (reciprocal_rank, rank_weights, partial(precision_recall, *PAIR, "q1"))
     for draw in draws:
+        figure = draw()
+        assert figure.points
         with pytest.raises(LibraryError, match=r"vl_convert.*pip install 'cranfield\[plot\]'"):
-            draw()
+            figure.to_svg()
 
 
 def test_commands_write_pictures(tmp_path: Path) -> None:
@@ -268,7 +271,7 @@ def test_commands_write_pictures(tmp_path: Path) -> None:
     assert json.loads(spec.read_text()) == expected.spec
     status, said = run("rank-weights", "-m", "RelString", "-o", tmp_path / "a.bmp")
     assert status == 2
-    assert "choose one of .svg, .png, .json" in said
+    assert "choose one of .svg, .png, .pdf, .json" in said
     assert run("rank-weights")[0] == 2
     assert run()[0] == 2
     assert "Missing command" in run()[1]

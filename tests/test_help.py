@@ -7,10 +7,11 @@ import pytest
 from helpers.commands import invoke
 
 from cranfield.cli import _COMMANDS
+from cranfield.cli.figure import command as figure
 
 GROUPS = ["Options", "Reading files", "Ranking", "Statistics", "Output"]
 PAGES = [[], *([name] for name in _COMMANDS)]
-PAGES += [["figure", part] for part in ("rank-weights", "reciprocal-rank", "precision-recall")]
+PAGES += [["figure", part] for part in figure.commands]
 
 
 @pytest.mark.parametrize("names", PAGES, ids=" ".join)

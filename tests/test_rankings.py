@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cranfield import Qrels, Run, compare, demo, rbo, read_qrels, read_run
+from cranfield import Qrels, Run, compare, demo, rbo, read_qrels, read_run, report
 from cranfield.data.judging import Judging
 from cranfield.explanation.scene import Scene
 from cranfield.page import rankings as module
@@ -244,6 +245,20 @@ def test_each_run_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_names == [*aligned.names]
 
 
+def test_a_page_reads_each_run_three_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the curves, for the rankings, and, of two of them, for the worksheets."""
+    n_read: Counter[str] = Counter()
+    found, every_row = compare(*DEMO, "nDCG@10 AP", test="t"), Run.every_row
+
+    def counted(self: Run, wanted: Any) -> Any:
+        n_read[self.name] += bool(self.sources)  # else it is held in memory
+        return every_row(self, wanted)
+
+    monkeypatch.setattr(Run, "every_row", counted)
+    report(found)
+    assert sorted(n_read.values()) == [2, 2, 3, 3]
+
+
 def test_no_more_queries_are_held_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     aligned = compare(*DEMO, "AP", test="t").aligned
     every = [*read(rankings(aligned))]
@@ -315,9 +330,9 @@ def test_overlap_can_be_had_of_the_ranks() -> None:
             for system in (a, b):
                 top = {rank: doc for doc, rank in zip(one["d"], one["r"][system], strict=True)}
                 lists.append([top[rank] for rank in range(1, 11) if rank in top])
-            wanted = [sorted_by(runs[system][query])[:10] for system in (a, b)]
-            assert lists == wanted
-            assert by_ranks(one["r"][a], one["r"][b], 10) == pytest.approx(rbo(*wanted).ext)
+            mine, theirs = (sorted_by(runs[system][query])[:10] for system in (a, b))
+            assert lists == [mine, theirs]
+            assert by_ranks(one["r"][a], one["r"][b], 10) == pytest.approx(rbo(mine, theirs).ext)
 
 
 def by_ranks(a: list[int], b: list[int], depth: int, p: float = 0.9) -> float:

@@ -45,6 +45,7 @@ _NAMES = {
     "orderings.discrimination": "DiscriminativePower SwapRate discriminative_power swap_rate",
     "orderings.pairs": "Correlation OrderingPair",
     "orderings.rbo": "RBO RunRBO rbo",
+    "page.report": "Report report",
     "scoring.check": "Check check",
     "scoring.evaluate": "evaluate",
     "scoring.joint_bounds": "JointBounds joint_bounds",
@@ -116,6 +117,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.orderings.rbo import RBO as RBO
     from cranfield.orderings.rbo import RunRBO as RunRBO
     from cranfield.orderings.rbo import rbo as rbo
+    from cranfield.page.report import Report as Report
+    from cranfield.page.report import report as report
     from cranfield.scoring.check import Check as Check
     from cranfield.scoring.check import check as check
     from cranfield.scoring.evaluate import evaluate as evaluate

@@ -154,13 +154,7 @@ class WithTexts(Shown):
     def _missing(self, kind: str, ids: Collection[Any]) -> list[Note]:
         """Return a note on the ids that have no text, if there are any."""
         names = dict.fromkeys(one for one in ids if isinstance(one, str) and one not in _NO_IDS)
-        texts = self._texts(kind, names)
-        without = [name for name in names if name not in texts]
-        if not without:
-            return []
-        of = f"{len(without):,} of the {len(names):,} {_KINDS[kind][2]} shown have no text"
-        said = f"{of}; for instance {without[0]!r}."
-        return [Note("no-text", "info" if texts else "warning", said, count=len(without))]
+        return without_text(names, self._texts(kind, names), _KINDS[kind][2])
 
     def rows(self, **how: Any) -> list[dict[str, Any]]:
         """Return the result's rows, with a column for the texts: None where there is none."""
@@ -189,6 +183,20 @@ class WithTexts(Shown):
             ids = [*(row.get(kind) for row in every), *self._ids(tables, kind)]
             content[f"{_KINDS[kind][1]}s"] = dict(sorted(self._texts(kind, ids).items()))
         return content
+
+
+def without_text(ids: Collection[str], texts: Collection[str], what: str) -> list[Note]:
+    """Return a note on the ids that are not among those with `texts`, if there are any.
+
+    >>> [str(one) for one in without_text(["q1", "q2"], {"q1": "read a file"}, "queries")]
+    ["1 of the 2 queries shown have no text; for instance 'q2'."]
+    """
+    without = [name for name in ids if name not in texts]
+    if not without:
+        return []
+    of = f"{len(without):,} of the {len(ids):,} {what} shown have no text"
+    said = f"{of}; for instance {without[0]!r}."
+    return [Note("no-text", "info" if texts else "warning", said, count=len(without))]
 
 
 _NO_IDS = ("all", "")  # of rows over all queries

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache, wraps
-from inspect import signature
+from inspect import BoundArguments, signature
 from types import FrameType
 from typing import Any, ClassVar, Literal, ParamSpec, TypeVar
 
@@ -253,9 +253,8 @@ class Recording:
         """Return what is else kept: here it is computed, so that it is recorded."""
         return compute()
 
-    def _asked(self, method: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def _asked(self, method: Any, bound: BoundArguments) -> Any:
         """Run a method on plain arrays, as one step."""
-        bound = signature(method).bind(self, *inputs, **options)
         given = [(one, plain(one)) for one in bound.args]
         found = method(*(bare for _, bare in given), **plain(bound.kwargs))
         for one, bare in given:
@@ -310,9 +309,11 @@ def _recording(cls: Any) -> type:
 
 
 def _asking(method: Any) -> Callable[..., Any]:
+    arguments = signature(method)
+
     @wraps(method)
     def asked(self: Recording, *inputs: Any, **options: Any) -> Any:
-        return self._asked(method, inputs, options)
+        return self._asked(method, arguments.bind(self, *inputs, **options))
 
     return asked
 
@@ -383,12 +384,14 @@ def naming(is_known: Callable[[str], bool]) -> Iterator[None]:
             if value.step.inputs and not value.step.name:
                 value.step = replace(value.step, name=_word(name))
 
-    before = sys.getprofile()
+    before: Any = sys.getprofile()
     sys.setprofile(name_locals)
     try:
         yield
     finally:
-        sys.setprofile(before)
+        sys.setprofile(before if callable(before) else None)
+        if hasattr(before, "enable"):  # a profiler such as Python's own, which is no function
+            before.enable()
 
 
 def _word(variable: str) -> str:

@@ -24,6 +24,7 @@ _COMMANDS = {
     "evaluate": "Score runs against judgments.",
     "explain": "Show how a number came about: term by term, query by query.",
     "compare": "Compare systems: which is better, by how much, how sure that is.",
+    "report": "Make one page to look at: tables, charts, rankings side by side.",
     "table": "Make the table of a paper: systems by measures, with what a test says.",
     "gate": "Fail if a run is worse than the baseline by a margin.",
     "power": "Tell how many queries an experiment needs, or what so many can show.",
@@ -34,7 +35,7 @@ _COMMANDS = {
     "nuggets": "Score answers by the nuggets that they support.",
     "convert": "Write a run or judgments in another format.",
     "measures": "List the measures, or explain some.",
-    "figure": "Draw a picture: weights of ranks, a precision-recall curve.",
+    "figure": "Draw a picture: leaderboard, differences, curves, ... for screen, paper, slides.",
     "trec-eval": "Take the place of trec_eval: its options, its output.",
     "demo": "Evaluate a small collection that comes with the package.",
 }

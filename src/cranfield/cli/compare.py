@@ -1,12 +1,8 @@
 """`cranfield compare QRELS RUN RUN...`."""
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, judging_options
-from cranfield.cli.several import Several, saved_option
+from cranfield.cli.several import Comparing, comparing_options
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
-from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.settings import Alignment, Settings
-from cranfield.data.judging import Judging
 from cranfield.options import whole
 
 
@@ -14,18 +10,7 @@ from cranfield.options import whole
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
-    names: tuple[str, ...] = flags.measures(
-        "What to compare", f"{DEFAULT_MEASURES}, or all that were saved"
-    ),
-    baseline: str | None = flags.option(
-        metavar="NAME",
-        help="The system that the others are compared with, by its name or its file.  "
-        "[default: the first]",
-    ),
-    settings: Settings = flags.family(Settings, without=("baseline",), group="Statistics"),
-    saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment, group="Reading files"),
-    slices: str | None = flags.slices("compare on those of each label by themselves, too"),
+    comparing: Comparing = comparing_options,
     means: bool = flags.option(
         group="Output", is_flag=True, help="Show each system's mean with its own interval, too."
     ),
@@ -37,10 +22,7 @@ def command(
         help="Show of each pair the N queries that change most, too: first those that get worse, "
         "the worst first, then those that get better.",
     ),
-    rel: float | None = flags.rel(),
     query_texts: str | None = query_texts_option,
-    judging: Judging = judging_options,
-    data: DataOptions = data_options,
     form: Format = format_option,
 ) -> None:
     """Compare systems: is one better, by how much, how sure is that, and where.
@@ -59,7 +41,6 @@ def command(
         flags.refuse_options(
             {"query_texts"}, "has no effect without --changes, which shows queries"
         )
-    several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
-    found = several.compared(settings, baseline, slices)
+    found = comparing.compared(qrels, runs)
     of_tables = {"means": means, "changes": changes or 0}
     show(found, form, of_tables=of_tables, query_texts=query_texts)

@@ -6,9 +6,13 @@ import click
 
 from cranfield import demo
 from cranfield.cli import flags
+from cranfield.cli.report import html_name, write_report
 from cranfield.cli.terminal import Format, echo, show
+from cranfield.comparison.compare import compare
 from cranfield.measures import parse
 from cranfield.scoring.evaluate import evaluate
+
+_MEASURES = "nDCG@10 AP RR P@10 R@10"
 
 
 @flags.command("demo")
@@ -17,6 +21,12 @@ def command(
         "--save",
         type=click.Path(file_okay=False, path_type=Path),
         help="Write the collection's files into this folder, to try commands on.",
+    ),
+    page: str | None = flags.option(
+        "--report",
+        metavar="FILE",
+        callback=html_name,
+        help="Write the report of its four systems, a page to look at, as cranfield report does.",
     ),
 ) -> None:
     """Evaluate a small collection that comes with the package.
@@ -27,6 +37,16 @@ def command(
     if folder is not None:
         for path in demo.save(folder):
             click.echo(f"wrote {path}")
+    if page is not None:
+        found = compare(demo.QRELS, list(demo.RUNS), _MEASURES)
+        write_report(
+            found,
+            page,
+            title="Questions to Python's standard library",
+            query_texts=demo.queries(),
+            doc_texts=demo.modules(),
+        )
+    if folder is not None or page is not None:
         return
     systems = evaluate(demo.QRELS, demo.RUNS)
     show(systems, Format())

@@ -1,23 +1,38 @@
-"""`cranfield figure`."""
+"""`cranfield figure KIND`."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.terminal import note
-from cranfield.data.judging import Judging
+from cranfield.cli.data import refuse_two_inputs
+from cranfield.cli.several import Comparing, comparing_options
+from cranfield.cli.terminal import note, refuse_inputs, say_notes
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.settings import Alignment, Settings
+from cranfield.errors import OptionError, printable
 from cranfield.figures import (
-    DEPTH,
-    SUFFIXES,
-    WEIGHTED,
     Figure,
+    by_cutoff,
+    by_relevant,
+    by_slice,
+    differences,
+    judged_by_rank,
+    leaderboard,
+    pair_matrix,
     precision_recall,
     rank_weights,
     reciprocal_rank,
-    suffix_of,
+    scatter,
+    spread,
 )
+from cranfield.figures.curves import CUTOFFS
+from cranfield.figures.figure import SUFFIXES, check_installed, suffix_of
+from cranfield.figures.matrix import DEPTH as RANKS
+from cranfield.figures.style import STYLES, StyleName
+from cranfield.figures.weights import DEPTH, WEIGHTED
+from cranfield.options import options_of, whole
 
 
 def _checked(_: click.Context, __: click.Parameter, path: str) -> str:
@@ -28,82 +43,338 @@ def _checked(_: click.Context, __: click.Parameter, path: str) -> str:
 _output_option = flags.option(
     "-o",
     "--output",
+    group="Output",
     metavar="FILE",
     required=True,
     callback=_checked,
     help=f"The file to write; its suffix says the form: {', '.join(SUFFIXES)} (Vega-Lite).",
 )
+_style_option = flags.option(
+    group="Output",
+    type=click.Choice(STYLES),
+    default=STYLES[0],
+    show_default=True,
+    help="For a screen; for a paper of two columns, as wide as one (3.33 inches), of which the "
+    "caption is printed; or for slides.",
+)
 _depth_option = flags.option(
     type=int, default=DEPTH, show_default=True, help="How many ranks, 2 to 100."
+)
+_runs_argument = flags.argument(nargs=-1, metavar="RUN...")
+_system_option = flags.option(
+    metavar="NAME", help="One of the systems, by its name or its file.  [default: the best]"
+)
+_other_option = flags.option(
+    metavar="NAME",
+    help="The other system.  [default: the baseline; if that is the best, the next best]",
+)
+_systems_option = flags.option(
+    "--system",
+    multiple=True,
+    metavar="NAME",
+    help="A system to draw in colour, by its name or its file. May be repeated, up to 7 times.  "
+    "[default: all of up to 4, else the best and the baseline]",
 )
 
 
 def _write(figure: Figure, output: str) -> None:
+    """Write a picture to a file; say what makes its numbers doubtful, and a paper's caption."""
+    check_installed()
+    refuse_inputs([output])
     figure.save(output)
+    say_notes(figure.notes)
+    if figure.style == "paper":
+        note(figure.caption, "caption")
     note(f"wrote {output}")
+
+
+def _compared(
+    comparing: Comparing, qrels: str, runs: tuple[str, ...], *, sliced: bool = False
+) -> Comparison:
+    """Return what is to be drawn: the comparison of one measure."""
+    check_installed()  # rather than when everything is read
+    if not sliced:
+        flags.refuse_options({"slices"}, "is drawn by `cranfield figure by-slice` alone")
+    found = comparing.compared(qrels, runs)
+    if len(found.aligned.measures) > 1 and comparing.names:
+        named = ", ".join(map(printable, found.aligned.measures))
+        raise OptionError(f"-m {named}: a picture shows one measure; name one")
+    return found
 
 
 @click.group("figure", no_args_is_help=False)  # which would be an error of many lines
 def command() -> None:
-    """Draw a picture, as SVG, PNG or Vega-Lite.
+    """Draw a picture, as SVG, PNG, PDF or Vega-Lite.
 
     It needs Altair, which pip install 'cranfield[plot]' brings along.
 
     \b
-    cranfield figure rank-weights -o weights.svg
+    cranfield figure leaderboard qrels.txt *.run -m nDCG@10 -o leaderboard.svg
+    cranfield figure differences qrels.txt a.run b.run -o f.pdf --style paper
     cranfield figure precision-recall qrels.txt bm25.run --query q22 -o curve.png
     """  # noqa: D301 - click's mark for lines to keep
+
+
+@flags.command("leaderboard", command)
+def _leaderboard(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw each system's mean with its interval.
+
+    The best is at the top. Marks say which systems are better or worse than the baseline, or, with
+    --all-pairs, than the best.
+
+    \b
+    cranfield figure leaderboard qrels.txt *.run -m nDCG@10 -o leaderboard.svg
+    cranfield figure leaderboard --saved old.txt new.txt -m map -o leaderboard.png
+    """  # noqa: D301 - click's mark for lines to keep
+    _write(leaderboard(_compared(comparing, qrels, runs), style=style), output)
+
+
+@flags.command("differences", command)
+def _differences(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    system: str | None = _system_option,
+    other: str | None = _other_option,
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw by how much two systems differ on each query.
+
+    The largest difference is first; a band shows the mean difference with its interval.
+
+    \b
+    cranfield figure differences qrels.txt bm25.run dense.run -o differences.svg
+    cranfield figure differences qrels.txt *.run --system dense -o dense.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    found = _compared(comparing, qrels, runs)
+    _write(differences(found, system, other, style=style), output)
+
+
+@flags.command("scatter", command)
+def _scatter(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    system: str | None = _system_option,
+    other: str | None = _other_option,
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw each query's scores under two systems.
+
+    \b
+    cranfield figure scatter qrels.txt bm25.run dense.run -m AP -o scatter.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    found = _compared(comparing, qrels, runs)
+    _write(scatter(found, system, other, style=style), output)
+
+
+@flags.command("by-cutoff", command)
+def _by_cutoff(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    systems: tuple[str, ...] = _systems_option,
+    cutoffs: str | None = flags.option(
+        metavar="RANKS",
+        help=f"Where to cut, as in 1,5,10.  [default: {len(CUTOFFS)} ranks from {CUTOFFS[0]} to "
+        f"{CUTOFFS[-1]}]",
+    ),
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw a measure's mean at one cutoff after the other.
+
+    nDCG@10 is drawn from nDCG@1 to nDCG@100, with intervals.
+
+    \b
+    cranfield figure by-cutoff qrels.txt *.run -m nDCG@10 -o cutoffs.svg
+    cranfield figure by-cutoff qrels.txt *.run -m R@10 --cutoffs 10,100 -o r.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    found = _compared(comparing, qrels, runs)
+    ranks: Any = CUTOFFS if cutoffs is None else cutoffs.replace(",", " ").split()
+    ranks = [int(one) if isinstance(one, str) and one.isdigit() else one for one in ranks]
+    _write(by_cutoff(found, None, ranks, systems=systems or None, style=style), output)
+
+
+@flags.command("precision-recall", command)
+def _precision_recall(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    query: str | None = flags.option(
+        metavar="ID", help="Draw this query alone, of one RUN, down its ranking."
+    ),
+    systems: tuple[str, ...] = _systems_option,
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw precision against recall: all queries, or one.
+
+    Of all queries, the mean of interpolated precision at recall 0, 0.1, ... 1, for each run, with
+    intervals. Of one query, one line goes down the ranking, with a point at every relevant
+    document; the other is the highest precision at that recall or beyond, with points at
+    IPrec@0.0, IPrec@0.1, ... IPrec@1.0.
+
+    \b
+    cranfield figure precision-recall qrels.txt bm25.run dense.run -o curves.svg
+    cranfield figure precision-recall qrels.txt bm25.run --query q22 -o curve.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    if query is None:
+        found = _compared(comparing, qrels, runs)
+        figure = precision_recall(found, rel=comparing.rel, systems=systems or None, style=style)
+        _write(figure, output)
+        return
+    check_installed()
+    of_many = {one.name for family in (Settings, Alignment) for one in options_of(family)}
+    of_many |= {"names", "saved", "slices", "systems"}
+    flags.refuse_options(of_many, "has no effect with --query, which draws one ranking")
+    if len(runs) != 1:
+        raise OptionError(f"--query draws one RUN, and {len(runs)} are named")
+    refuse_two_inputs(qrels, *runs)
+    judging = comparing.judging
+    judgments = comparing.data.read_qrels(qrels, judging.duplicates)
+    (system,) = comparing.data.read_runs(list(runs))
+    how: Any = judging.unusual()
+    _write(
+        precision_recall(judgments, system, query, rel=comparing.rel, style=style, **how), output
+    )
+
+
+@flags.command("spread", command)
+def _spread(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw how each system's scores are spread.
+
+    A dot for each query, a box for the middle half of them.
+
+    \b
+    cranfield figure spread qrels.txt *.run -m nDCG@10 -o spread.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    _write(spread(_compared(comparing, qrels, runs), style=style), output)
+
+
+@flags.command("pair-matrix", command)
+def _pair_matrix(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw the difference of each system to each other.
+
+    All pairs are compared, and corrected for their number; cells are filled where the two are told
+    apart.
+
+    \b
+    cranfield figure pair-matrix qrels.txt *.run -m nDCG@10 -o pairs.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    _write(pair_matrix(_compared(comparing, qrels, runs), style=style), output)
+
+
+@flags.command("judged-by-rank", command)
+def _judged_by_rank(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    ranks: int = flags.checked(
+        whole(1, 100), type=int, default=RANKS, show_default=True, help="How many ranks, 1 to 100."
+    ),
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw how much is judged at each rank.
+
+    \b
+    cranfield figure judged-by-rank qrels.txt *.run -o judged.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    _write(judged_by_rank(_compared(comparing, qrels, runs), ranks, style=style), output)
+
+
+@flags.command("by-relevant", command)
+def _by_relevant(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    system: str | None = _system_option,
+    other: str | None = _other_option,
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw scores by the number of relevant documents.
+
+    Two systems' scores of each query, and the means of groups of queries with their intervals.
+
+    \b
+    cranfield figure by-relevant qrels.txt *.run -m AP -o relevant.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    found = _compared(comparing, qrels, runs)
+    _write(by_relevant(found, None, system, other, style=style), output)
+
+
+@flags.command("by-slice", command)
+def _by_slice(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = _runs_argument,
+    systems: tuple[str, ...] = _systems_option,
+    comparing: Comparing = comparing_options,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
+    """Draw means on slices of the queries.
+
+    --slices names the file of their labels.
+
+    \b
+    cranfield figure by-slice qrels.txt *.run --slices types.csv -o slices.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    found = _compared(comparing, qrels, runs, sliced=True)
+    _write(by_slice(found, systems=systems or None, style=style), output)
 
 
 @flags.command("rank-weights", command)
 def _rank_weights(
     names: Sequence[str] = flags.measures("What to draw, seven at most", WEIGHTED),
     depth: int = _depth_option,
+    style: StyleName = _style_option,
     output: str = _output_option,
 ) -> None:
     """Draw what each rank is worth.
 
     That is what a relevant document is worth there, compared with rank 1.
 
-    For every rank, each measure scores a ranking whose only relevant document, of grade 1, stands
+    For every rank, each measure scores a ranking whose only relevant document, of grade 1, is
     there; what it gives is divided by what it gives at rank 1.
 
     \b
     cranfield figure rank-weights -o weights.svg
     cranfield figure rank-weights -m nDCG@10 -m "RBP(p=0.95)" -o weights.png
     """  # noqa: D301 - click's mark for lines to keep
-    _write(rank_weights(flags.measures_of(names, WEIGHTED, None), depth), output)
+    _write(rank_weights(flags.measures_of(names, WEIGHTED, None), depth, style=style), output)
 
 
 @flags.command("reciprocal-rank", command)
-def _reciprocal_rank(depth: int = _depth_option, output: str = _output_option) -> None:
+def _reciprocal_rank(
+    depth: int = _depth_option,
+    style: StyleName = _style_option,
+    output: str = _output_option,
+) -> None:
     """Draw how 1/rank falls.
 
     \b
     cranfield figure reciprocal-rank -o reciprocal-rank.svg
     """  # noqa: D301 - click's mark for lines to keep
-    _write(reciprocal_rank(depth), output)
-
-
-@flags.command("precision-recall", command)
-def _precision_recall(
-    qrels: str = flags.argument(),
-    run: str = flags.argument(),
-    query: str = flags.option(metavar="ID", required=True, help="The query."),
-    rel: float = flags.rel("in both lines", default=1),
-    output: str = _output_option,
-    data: DataOptions = data_options,
-    judging: Judging = judging_options,
-) -> None:
-    """Draw one query's precision against its recall.
-
-    One line goes down the ranking, with a point at every relevant document; the other is the
-    highest precision at that recall or beyond, with points at IPrec@0.0, IPrec@0.1, ... IPrec@1.0.
-
-    \b
-    cranfield figure precision-recall qrels.txt bm25.run --query q22 -o curve.svg
-    """  # noqa: D301 - click's mark for lines to keep
-    refuse_two_inputs(qrels, run)
-    judgments = data.read_qrels(qrels, judging.duplicates)
-    (system,) = data.read_runs([run])
-    _write(precision_recall(judgments, system, query, rel=rel, **judging.unusual()), output)
+    _write(reciprocal_rank(depth, style=style), output)

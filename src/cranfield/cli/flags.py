@@ -9,6 +9,7 @@ together, as those of a family, are one parameter.
 
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, get_args
 
@@ -16,12 +17,14 @@ import click
 from click.core import ParameterSource
 
 from cranfield.errors import OptionError
+from cranfield.formats.url import without_secrets
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Check, Option, Options, level, options_of
 from cranfield.options import checked as checked_value
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Group = Literal["Options", "Reading files", "Ranking", "Statistics", "Output"]  # in this order
+_TYPED = "cranfield.typed"
 _LONGEST = 50  # characters of the choices that stand beside an option's name
 
 
@@ -35,6 +38,11 @@ class GroupedOption(click.Option):
 
 class Command(click.Command):
     """A command whose `--help` lists the options by groups."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what was typed, for `typed`."""
+        ctx.meta[_TYPED] = list(args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group after group."""
@@ -179,6 +187,12 @@ def per_query(sentence: str = "Show every query, too.") -> Any:
 def measures_of(names: Sequence[str], default: str, rel: float | None) -> list[Measure]:
     """Return the measures that were named with -m, or those of the default."""
     return [one for name in names or (default,) for one in parse_all(name, rel)]
+
+
+def typed() -> str:
+    """Return the command as it was typed, as a shell takes it; addresses without their secrets."""
+    context = click.get_current_context()
+    return shlex.join([*context.command_path.split(), *map(without_secrets, context.meta[_TYPED])])
 
 
 def refuse_options(names: Collection[str], reason: str) -> None:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cranfield.cli import flags
-from cranfield.cli.data import READING, DataOptions, refuse_two_inputs
+from cranfield.cli.data import (
+    READING,
+    DataOptions,
+    data_options,
+    judging_options,
+    refuse_two_inputs,
+)
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare
 from cranfield.comparison.comparison import Comparison
@@ -71,7 +77,9 @@ class Several:
                 raise
             raise error.because("For saved scores of queries, add --saved.") from None
 
-    def compared(self, settings: Settings, baseline: str | None, slices: Any = None) -> Comparison:
+    def compared(
+        self, settings: Settings, baseline: str | None, slices: str | None = None
+    ) -> Comparison:
         """Return the comparison of the systems; the baseline may be named by its file."""
         files, measures = self.files, self.measures(DEFAULT_MEASURES)
         refuse_two_inputs(self.qrels, *self.runs)
@@ -114,6 +122,49 @@ saved_option = flags.option(
     group="Reading files",
     is_flag=True,
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
+)
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """How systems are to be compared: what every command that compares them takes."""
+
+    names: tuple[str, ...]  # of the measures
+    baseline: str | None
+    settings: Settings
+    saved: bool
+    alignment: Alignment
+    slices: str | None
+    rel: float | None
+    judging: Judging
+    data: DataOptions
+
+    def compared(self, qrels: str, runs: tuple[str, ...]) -> Comparison:
+        """Return the comparison of some runs, or of saved scores."""
+        several = Several(
+            *(qrels, runs, self.names, self.saved, self.alignment, self.rel),
+            *(self.judging, self.data),
+        )
+        return several.compared(self.settings, self.baseline, self.slices)
+
+
+comparing_options = flags.gathered(
+    Comparing,
+    {
+        "names": flags.measures("What to compare", f"{DEFAULT_MEASURES}, or all that were saved"),
+        "baseline": flags.option(
+            metavar="NAME",
+            help="The system that the others are compared with, by its name or its file.  "
+            "[default: the first]",
+        ),
+        "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
+        "saved": saved_option,
+        "alignment": flags.family(Alignment, group="Reading files"),
+        "slices": flags.slices("compare on those of each label by themselves, too"),
+        "rel": flags.rel(),
+        "judging": judging_options,
+        "data": data_options,
+    },
 )
 
 

@@ -135,11 +135,11 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
 
 def _given() -> list[Any]:
     """Return every value that the command was given, but for the files to write."""
-    arguments = {**click.get_current_context().params, "outputs": ()}.values()
+    arguments = {**click.get_current_context().params, "outputs": (), "output": ()}.values()
     return [one for value in arguments for one in (value if isinstance(value, tuple) else [value])]
 
 
-def _refuse_inputs(outputs: Sequence[str]) -> None:
+def refuse_inputs(outputs: Sequence[str]) -> None:
     """Raise OptionError if a file that is to be written is one that is read."""
     read = {os.path.realpath(one) for one in _given() if isinstance(one, str)}
     for path in outputs:
@@ -165,7 +165,7 @@ def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any
             *(form_of(path, forms) for path in outputs),
         }:
             raise OptionError(f"--formulas is for --format csv and tsv: this prints {name}")
-        _refuse_inputs(outputs)
+        refuse_inputs(outputs)
         return Format(name, formulas or "plain", outputs)
 
     options = {

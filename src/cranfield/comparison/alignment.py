@@ -24,11 +24,14 @@ from cranfield.comparison.score_columns import (
     without_number,
 )
 from cranfield.comparison.settings import Alignment, Missing
+from cranfield.data.judge import judge_all
+from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
 from cranfield.formats.small.score_files import GREATEST, no_score
+from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
 from cranfield.scoring.arguments import Reading, arranged, check_scores
@@ -53,6 +56,24 @@ class Evaluated:
     runs: Mapping[str, Run]
     systems: Systems
     judged: Floats | None  # None of judgments in groups
+
+    @property
+    def judging(self) -> Judging:
+        """How the runs were judged."""
+        return Judging.of(next(iter(self.systems.values())).recipe)
+
+    @cached_property
+    def again(self) -> Sequence[tuple[Sequence[str], Judged]]:
+        """Each run's queries, and the run as measures see it: for measures that come later.
+
+        The runs are read once more when this is first asked for, and judged as they were.
+        """
+        costs = any(one.definition.traits.takes_cost for one in self.systems.measures)
+        runs = list(self.runs.values())
+        return [
+            (one.query_ids, one.judged)
+            for one in judge_all(self.qrels, runs, self.judging, costs=costs)
+        ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,21 +13,14 @@ from cranfield.comparison.effects import FEW, cliff, effects_of
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
+from cranfield.comparison.mean_interval import mean_intervals
 from cranfield.comparison.pair_tests import Sample, Tested
 from cranfield.comparison.power import detectable
 from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import Change, Pair, Result, System
 from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.significance import (
-    TIE,
-    Moments,
-    beliefs,
-    rank_biserial,
-    signs,
-    t_interval,
-    t_test,
-)
+from cranfield.comparison.significance import TIE, Moments, beliefs, rank_biserial, signs, t_test
 from cranfield.options import LEAST_SHARE
 from cranfield.render.numbers import or_none
 from cranfield.scoring.joint_bounds import PairBounds
@@ -274,14 +267,10 @@ def _unjudged(cell: Cell, bounds: PairBounds | None) -> dict[str, Any]:
 
 def _systems(cell: Cell) -> list[System]:
     """Return each system's mean with its own interval, and how much of its ranking is judged."""
-    alone = Moments.of(Paired.of(cell.paired.values))
-    low, high = t_interval(alone, cell.settings.alpha) if alone.n > 1 else (alone.sd, alone.sd)
-    low, high = cut(low, high, *ends_of(cell.known, *range_of(cell.known, cell.scores)))
-    if is_geometric(cell.known):
-        low, high = (np.array(list(map(math.exp, ends))) for ends in (low, high))
-    judged, little = zip(*judged_shares(cell.aligned, cell.measure, cell.queries.rows), strict=True)
-    columns = cell.aligned.names, cell.means, _listed(low), _listed(high), judged, little
-    return [System(*row) for row in zip(*columns, strict=True)]
+    judged = judged_shares(cell.aligned, cell.measure, cell.queries.rows)
+    means = mean_intervals(cell.known, cell.scores, cell.settings.alpha)
+    rows = zip(cell.aligned.names, means, judged, strict=True)
+    return [System(name, *own, *share) for name, own, share in rows]
 
 
 def _letters(cell: Cell, pairs: Sequence[Pair]) -> list[str]:

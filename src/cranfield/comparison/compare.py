@@ -32,6 +32,7 @@ from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.joint_bounds import PairBounds
 from cranfield.scoring.slices import Slice, slices_of
 
 
@@ -100,16 +101,21 @@ def compare(
     return found
 
 
-def compared(aligned: Aligned, settings: Settings, labels: Any = None) -> Comparison:
+def compared(
+    aligned: Aligned, settings: Settings, labels: Any = None, *, unjudged: bool = True
+) -> Comparison:
     """Return what `compare` finds in scores that are aligned already; nothing is warned of.
 
     `labels` are the `slices` of `compare`: labels of queries. A baseline is named as there.
+    `unjudged`: whether to look for what unjudged documents may change, as `compare` does.
     """
     if not settings.all_pairs:
         named = aligned.names[0] if settings.baseline is None else settings.baseline
         settings = replace(settings, baseline=aligned.baseline(named))
     left, right = _pairs(aligned.names, settings.baseline)
-    unjudged = unjudged_bounds(aligned, left, right, asked=settings.bounds)
+    unknown: list[PairBounds | None] = [None] * len(aligned.measures)
+    if unjudged:
+        unknown = unjudged_bounds(aligned, left, right, asked=settings.bounds)
     given = None if labels is None else label_rows(labels)
     slicing, notes = slices_of(given, aligned.query_ids)
     every = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
@@ -122,7 +128,7 @@ def compared(aligned: Aligned, settings: Settings, labels: Any = None) -> Compar
     for cells, tested in zip(all_cells, tests, strict=True):
         corrected = _corrected(cells, tested)
         for cell, test, (p, comparisons), bounds in zip(
-            cells, tested, corrected, unjudged, strict=True
+            cells, tested, corrected, unknown, strict=True
         ):
             results.append(result_of(cell, test, p, comparisons, bounds))
         if cells is all_cells[0]:
@@ -136,7 +142,8 @@ MANY_DIFFERENCES = 2_000_000  # pairs x queries: of more, no flips are drawn for
 def every_pair(found: Comparison) -> Comparison:
     """Return a comparison of each system with each other by the same scores, without slices.
 
-    What compares all pairs already is returned as it is. Where pairs x queries are more than
+    What compares all pairs already is returned as it is. It is not looked for what unjudged
+    documents may change in each pair. Where pairs x queries are more than
     2,000,000, a test that draws flips or resamples would take minutes: then it is the t-test, and
     a correction by flips becomes Holm's, one by permutations Tukey's. A note says so.
 
@@ -151,10 +158,11 @@ def every_pair(found: Comparison) -> Comparison:
     aligned, settings = found.aligned, replace(found.settings, baseline=None, all_pairs=True)
     n_pairs, n_queries = math.comb(len(aligned.names), 2), len(aligned.query_ids)
     if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in DRAWN:
-        return compared(aligned, settings)
+        return compared(aligned, settings, unjudged=False)
     quick: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
     correction = quick.get(settings.correction, settings.correction)
-    of_all = compared(aligned, replace(settings, test="t", correction=correction))
+    settings = replace(settings, test="t", correction=correction)
+    of_all = compared(aligned, settings, unjudged=False)
     text = (
         f"{n_pairs:,} pairs on {n_queries:,} queries are compared by the t-test, which draws no "
         f"flips; {found.settings.test} is the test of those with the baseline."

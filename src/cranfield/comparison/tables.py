@@ -160,7 +160,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     first = results[0]
     pairs = [pair for result in results for pair in result.pairs]
     bayes, by_ratio = settings.test == "bayes", first.by_ratio
-    p_corrected = _told_by(first, settings)
+    p_corrected = told_by(first, settings)
     rope = f"within {settings.rope:g} of 0" if settings.rope else "0"
     rope = f"its logarithm {rope}" if by_ratio else rope
 
@@ -255,10 +255,10 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
     against = "all pairs" if settings.baseline is None else f"baseline {settings.baseline}"
     if len(first.systems) == 1:
         return [what]
-    return [f"{what}   {against}", *_method(results, settings)]
+    return [f"{what}   {against}", *method_of(results, settings)]
 
 
-def _method(results: Sequence[Result], settings: Settings) -> list[str]:
+def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return the line that says how it was tested; more of it where slices differ."""
     first = results[0]
     said = [TESTS[settings.test]]
@@ -296,7 +296,7 @@ def _of_difference(results: Sequence[Result], settings: Settings) -> str:
         change = f"ratio: {first.measure}, a geometric mean, divided by that of"
         ends += "; tested are the differences of the queries' logarithms"
     said = f"{change} {settings.baseline}, and {ends}."
-    if _told_by(first, settings) != "p":
+    if told_by(first, settings) != "p":
         none = "1" if first.by_ratio else "0"
         said += (
             f" Each interval is for one pair, uncorrected: it may exclude {none} although the pair "
@@ -317,14 +317,19 @@ def _on_marks(results: Sequence[Result], settings: Settings) -> Iterator[str]:
         yield from _power(results, settings)
 
 
+def tested_by(result: Result, settings: Settings) -> str:
+    """Return by which test a pair is marked, and what it must have."""
+    return f"{TESTS[settings.test]}; {_sure_by(result, settings)}"
+
+
 def _sure_by(result: Result, settings: Settings) -> str:
     """Return what a pair must have to be marked."""
     if settings.test == "bayes":
         return f"with a probability of at least {settings.sure:g}"
-    return f"{_told_by(result, settings)} at most {settings.alpha:g}"
+    return f"{told_by(result, settings)} at most {settings.alpha:g}"
 
 
-def _told_by(result: Result, settings: Settings) -> str:
+def told_by(result: Result, settings: Settings) -> str:
     """Return the name of the p-value that tells whether a pair differs: "p" if uncorrected."""
     of_all = settings.correction in ("tukey", "rtukey")  # of all systems, never the same as p
     if settings.correction == "none" or (result.comparisons <= 1 and not of_all):
@@ -378,7 +383,7 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
     title = f"{result.measure}   {'ratios' if result.by_ratio else 'differences'}"
     note = (
         f"The mean of the row's system {what} that of the column's, by the numbers above. "
-        f"^ better, v worse: {_told_by(result, settings)} at most {settings.alpha:g}."
+        f"^ better, v worse: {told_by(result, settings)} at most {settings.alpha:g}."
     )
     return Table(header, rows, [note], title=[title])
 

@@ -3,8 +3,10 @@
 See ORIGIN.md beside this file for how it was made.
 """
 
+import ast
 import json
 import shutil
+import sysconfig
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -16,6 +18,22 @@ def queries() -> dict[str, str]:
     """Return {query_id: the question}."""
     lines = (HERE / "queries.tsv").read_text("utf-8").splitlines()
     return dict(line.split("\t", 1) for line in lines)
+
+
+def modules() -> dict[str, str]:
+    """Return {module: its docstring, in one line}, read from the Python that runs.
+
+    Nothing is imported: modules that are not written in Python have none.
+    """
+    library = Path(sysconfig.get_path("stdlib"))
+    found = {}
+    for name in sorted({line.split()[2] for line in QRELS.read_text("utf-8").splitlines()}):
+        place = library.joinpath(*name.split("."))
+        for path in (place.with_suffix(".py"), place / "__init__.py"):
+            if path.is_file():
+                said = ast.get_docstring(ast.parse(path.read_bytes())) or ""
+                found[name] = " ".join(said.split())
+    return {name: text for name, text in found.items() if text}
 
 
 def rows(system: str, k: int = 5) -> list[dict[str, object]]:

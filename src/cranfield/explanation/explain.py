@@ -1,6 +1,6 @@
 """explain: why a number is what it is."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Unpack, cast
 
@@ -158,6 +158,15 @@ def _page(
     if others:
         return Difference.of(scene, others[0], tuple(runs), measure)
     return Explanation.of(scene, measure)
+
+
+def explain_each(
+    qrels: Qrels, run: Run, measure: Measure, query_ids: Collection[str], judging: Judging
+) -> Iterator[Explanation]:
+    """Yield what `explain` returns of some queries of a run, which is read once."""
+    costs = measure.definition.traits.takes_cost
+    for scene in Scene.each(qrels, run, query_ids, judging, costs=costs):
+        yield Explanation.of(scene, measure)
 
 
 def _check_two(n_runs: int, measure: Measure, judging: Judging) -> None:

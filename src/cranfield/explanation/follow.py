@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -58,8 +59,10 @@ def _files_of(measure: Measure) -> Callable[[str], bool]:
     own = getattr(kernel, "__code__", _files_of.__code__).co_filename
     folders = {os.path.dirname(own), os.path.dirname(gain.__file__)}
     machinery = {plan.__file__, parameters.__file__}
-    return lambda file: (
-        file == judged.__file__ or (os.path.dirname(file) in folders and file not in machinery)
+    return cache(  # a measure calls many functions of few files
+        lambda file: (
+            file == judged.__file__ or (os.path.dirname(file) in folders and file not in machinery)
+        )
     )
 
 

@@ -10,13 +10,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.ranked import Floats, Ints, Ranked
 from cranfield.data.judge import by_grade
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Ties
 from cranfield.data.ranking import Ranking
 from cranfield.explanation.scene import Scene, graded
 from cranfield.measures import Measure
+from cranfield.measures.parameters import Depth
 from cranfield.scoring.completions import reachable_grade
 from cranfield.scoring.variants import reranked, values_of
 
@@ -41,6 +42,7 @@ class Documents:
         costs: Mapping[str, float] | None = None,
     ) -> None:
         self.scene, self.ranking, self.names = scene, ranking, [*ranking.docs, *others]
+        self._ideals: dict[object, Ranked] = {}
         rows = {doc: row for row, doc in enumerate(scene.qrels.doc_lists[0])}
         # (n_documents + 1,) The row of its judgment, -1: unjudged; what it costs to look at it.
         self.row = np.array([*(rows.get(doc, -1) for doc in self.names), -1], np.int64)
@@ -49,26 +51,50 @@ class Documents:
             here = np.zeros(0) if ranking.costs is None else ranking.costs
             self.cost = np.append(here, [*((costs or {}).get(doc, 1.0) for doc in others), 1.0])
 
-    def judged(self, rankings: Ints, given: Ints | None = None, grade: float = 0) -> Judged:
+    def judged(
+        self,
+        rankings: Ints,
+        given: Ints | None = None,
+        grade: float = 0,
+        places: Ints | None = None,
+    ) -> Judged:
         """Return several rankings of the query as one Judged.
 
         `rankings` (n, ranks) holds the numbers of documents, best first, -1 only behind the last
-        one. With `given` (n,), in each ranking that unjudged document has the grade `grade`. Where
-        values are averaged over ties, the places stay tied whatever is there, and the rankings are
-        as long as the scene's.
+        one. With `given` (n,), in each ranking that unjudged document has the grade `grade`. With
+        `places`, it holds those at these ranks alone, counted from 0: those at the other ranks are
+        unjudged, and the rankings are as long as this one. Where values are averaged over ties, the
+        places stay tied whatever is there, and the rankings are as long as the scene's.
         """
         scene, rows, there = self.scene, self.row[rankings], rankings >= 0
         if given is not None:
             rows = np.where(rankings == given[:, None], len(scene.qrels), rows)
+        n_retrieved = np.count_nonzero(there, axis=1)[:, None]
+        if places is not None:
+            n_retrieved = np.full_like(n_retrieved, len(self.ranking.docs))
         tied = scene.judged.ties == "expected"
         return reranked(
-            *(scene.judged, scene.qrels, rows, np.count_nonzero(there, axis=1)[:, None]),
+            *(scene.judged, scene.qrels, rows, n_retrieved),
             judged_only=scene.judging.judged_only,
             cost=None if self.cost is None else self.cost[rankings[there]],
             tie_first=self.ranking.tie_first if tied else None,
             tie_size=self.ranking.tie_size if tied else None,
             added=None if given is None else grade,
+            places=places,
+            kept=self._ideals,
         )
+
+    def needed(self, here: Ints) -> Ints | None:
+        """Return the ranks, counted from 0, at which something may be judged: (ranks,).
+
+        They are those of judged documents, and `here`. None if all ranks are needed, as what it
+        costs to look at their documents counts.
+        """
+        if self.cost is not None:
+            return None
+        known = self.row[: len(self.ranking.docs)] >= 0
+        known[here] = True
+        return np.flatnonzero(known)
 
     def values(self, measure: Measure, n: int, judged: Callable[[slice], Judged]) -> Floats:
         """Return the value of each of n rankings: (n,). `judged` returns some of them."""
@@ -102,11 +128,18 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     kinds = _kinds(documents, min(len(docs), FIRST))
     pairs = np.column_stack(np.triu_indices(len(kinds), 1))
     pairs = pairs[kinds[pairs[:, 0]] != kinds[pairs[:, 1]]]
+    last = _last(scene, measure)
+    if last is not None:  # below it, only the first of a kind need be tried
+        firsts = last + np.unique(kinds[last:], return_index=True)[1]
+        tried = np.append(np.arange(min(last, len(kinds))), firsts)
+        pairs = pairs[(pairs[:, 0] < last) & np.isin(pairs[:, 1], tried)]
+    places = documents.needed(np.arange(len(kinds)))
+    ranks = np.arange(len(docs)) if places is None else places
 
     def swapped(some: slice) -> Judged:
-        rankings = np.tile(np.arange(len(docs)), (some.stop - some.start, 1))
+        rankings = np.tile(ranks, (some.stop - some.start, 1))
         np.put_along_axis(rankings, pairs[some], pairs[some, ::-1], axis=1)
-        return documents.judged(rankings)
+        return documents.judged(rankings, places=places)
 
     found = documents.values(measure, len(pairs), swapped)
     now = scene.value(measure)
@@ -116,6 +149,18 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     best = int(gain.argmax())
     i, j = pairs[best].tolist()
     return Swap(i + 1, j + 1, docs[i], docs[j], float(found[best]), float(gain[best]))
+
+
+def _last(scene: Scene, measure: Measure) -> int | None:
+    """Return the rank below which it makes no difference where a document is; None: not known.
+
+    That is the measure's cutoff. Where the places of equal scores are dealt by grade, or averaged
+    over, a document below it may have one above. One's own measure may look below its cutoff.
+    """
+    cutoff = measure.cutoff
+    if not isinstance(cutoff, Depth) or measure.definition.is_own or not scene.judging.in_one_order:
+        return None
+    return cutoff.ranks
 
 
 def _kinds(documents: Documents, n: int) -> Ints:
@@ -243,17 +288,24 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     docs = scene.ranking.docs
     documents = Documents(scene, scene.ranking)
     unjudged = [i for i, doc in enumerate(docs[:DEEPEST]) if doc not in scene.grades]
+    last = None if scene.judging.judged_only else _last(scene, measure)
+    if last is not None:  # below it, the same grade has the same effect at any rank
+        above = [i for i in unjudged if i < last]
+        unjudged = unjudged[: len(above) + 1]
     given = np.array(unjudged, np.int64)
     grades = _tried(scene)
 
     def regraded(grade: float, some: slice) -> Judged:
-        rankings = np.tile(np.arange(len(docs)), (some.stop - some.start, 1))
-        if scene.judged.ties in _BY_GRADE:
+        dealt = scene.judged.ties in _BY_GRADE  # to other places, by the grade
+        places = None if dealt else documents.needed(given[some])
+        ranks = np.arange(len(docs)) if places is None else places
+        rankings = np.tile(ranks, (some.stop - some.start, 1))
+        if dealt:
             every = np.tile(graded(scene.grades, docs), (len(rankings), 1))
             every[np.arange(len(rankings)), given[some]] = grade
             keys = by_grade(scene.judged.ties, scene.ranking.tie_first, every)
             rankings = keys.argsort(axis=1, kind="stable")
-        return documents.judged(rankings, given[some], grade)
+        return documents.judged(rankings, given[some], grade, places)
 
     tried = [documents.values(measure, len(given), partial(regraded, grade)) for grade in grades]
     found = np.column_stack(tried)

@@ -130,6 +130,19 @@ class Source:
             told = stored if hear is None else cast(IO[bytes], KeptOpen(stored, hear))
             yield told if kind is None else decompressed(told, kind)
 
+    def digest(self) -> str | None:
+        """Return the SHA-256 of what is stored; None of what can be read only once."""
+        import hashlib
+
+        with contextlib.suppress(InputError, OSError, ValueError):
+            if self._comes_once():
+                return None
+        found = hashlib.sha256()
+        with self._stored() as (stored, _):
+            while piece := stored.read(1 << 20):
+                found.update(piece)
+        return found.hexdigest()
+
     @contextlib.contextmanager
     def seekable(self) -> "Iterator[pa.NativeFile]":
         """Open the bytes, decompressed, for reading anywhere in them."""

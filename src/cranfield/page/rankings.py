@@ -1,27 +1,23 @@
 """Rankings: what every system ranked for a query, side by side, with the grades."""
 
-import base64
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cranfield.arrays.ids import Ids, ids_of
 from cranfield.arrays.ranked import Ints
+from cranfield.captions import TextsLike, without_text
 from cranfield.comparison.alignment import Aligned, Evaluated
-from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.ranking import Rankings
 from cranfield.explanation.scene import Seen
 from cranfield.formats.small.texts import texts_of
 from cranfield.notes import Note
+from cranfield.page.blob import members_within
 from cranfield.progress import steps
-
-if TYPE_CHECKING:
-    from cranfield.captions import TextsLike
 
 DEPTH = 20  # ranks of each system
 BUDGET = 600_000  # bytes
@@ -129,12 +125,11 @@ def rankings(
     source = aligned.source
     if source is None:
         return None
-    spread = np.ptp(aligned.values[0], axis=1)
-    order = np.argsort(-spread, kind="stable")
+    order = by_spread(aligned)
     # However short they are, a query's ranks take so many bytes.
     least = 32 + len(aligned.names) * depth // 2
     most = min(1 + budget // least, MOST_QUERIES)
-    wanted = [aligned.query_ids[i] for i in order[:most].tolist()]
+    wanted = [aligned.query_ids[i] for i in order[:most]]
     place = dict(zip(aligned.query_ids, range(len(aligned.query_ids)), strict=True))
 
     def pieces(sides: Iterable[SideBySide], texts: Mapping[str, str] | None) -> Iterator[str]:
@@ -147,27 +142,30 @@ def rankings(
             sides.append(one)
             yield one
 
-    data, n = _packed(pieces(kept(), None), budget)
+    data, n = members_within(pieces(kept(), None), budget)
     notes = [*_notes(source)]
     if doc_texts is not None:
         shown = dict.fromkeys(doc for one in sides[:n] for doc in one.docs[: one.first])
         texts = texts_of(doc_texts, shown, "the texts of documents")
-        data, n = _packed(pieces(sides[:n], texts), budget)
-        without = [doc for doc in shown if doc not in texts]
-        if without:
-            text = (
-                f"{len(without):,} of the {len(shown):,} documents shown have no text; for "
-                f"instance {without[0]!r}."
-            )
-            notes.append(Note("no-text", "info" if texts else "warning", text, count=len(without)))
+        data, n = members_within(pieces(sides[:n], texts), budget)
+        notes += without_text(shown, texts, "documents")
     return EmbeddedRankings(data, n, len(aligned.query_ids), notes)
+
+
+def by_spread(aligned: Aligned) -> list[int]:
+    """Return the queries' places, that with the largest spread of the first measure's scores first.
+
+    The spread is over the systems; equal ones keep their order.
+    """
+    found: list[int] = np.argsort(-np.ptp(aligned.values[0], axis=1), kind="stable").tolist()
+    return found
 
 
 def each_side_by_side(
     source: Evaluated, query_ids: Sequence[str], depth: int
 ) -> Iterator[SideBySide]:
     """Yield the rankings of some queries, in this order: of as many as fit in memory together."""
-    judging = Judging.of(next(iter(source.systems.values())).recipe)
+    judging = source.judging
     judged, n_rows = source.qrels.of(query_ids), 0
     every: list[dict[str, Rankings]] = []  # of each system, by query
     for n, run in enumerate(steps(source.runs.values(), "rankings"), 1):
@@ -186,7 +184,7 @@ def each_side_by_side(
 
 def _notes(source: Evaluated) -> Iterator[Note]:
     """Yield what to know of rankings that are shown in one order, with one grade a document."""
-    judging = Judging.of(next(iter(source.systems.values())).recipe)
+    judging = source.judging
     if source.qrels.in_groups:
         text = "Judgments are in groups: the grade of a document is the best that any group has."
         yield Note("best-of-groups", "info", text)
@@ -203,42 +201,3 @@ def _notes(source: Evaluated) -> Iterator[Note]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-
-def _packed(pieces: Iterable[str], budget: int) -> tuple[str, int]:
-    """Return base64 of gzip of as many members of a JSON object as fit, and how many these are.
-
-    >>> text, n = _packed(['"0":1', '"1":2'], 1_000)
-    >>> zlib.decompress(base64.b64decode(text), 31), n
-    (b'{"0":1,"1":2}', 2)
-    """
-    room, pack, found, n = budget * 3 // 4 - _ENDS, zlib.compressobj(wbits=31), [b""], 0
-    for some in _batches(pieces):
-        before = pack.copy()
-        more = pack.compress(f"{'{,'[n > 0]}{','.join(some)}".encode())
-        more += pack.flush(zlib.Z_SYNC_FLUSH)
-        if sum(map(len, found)) + len(more) > room:
-            pack = before
-            break
-        found.append(more)
-        n += len(some)
-    if not n:
-        return "", 0
-    found += pack.compress(b"}"), pack.flush()
-    return base64.b64encode(b"".join(found)).decode(), n
-
-
-def _batches(pieces: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the pieces, so many at a time that it is worth to look what they add."""
-    some: list[str] = []
-    for piece in pieces:
-        some.append(piece)
-        if sum(map(len, some)) >= _AT_ONCE:
-            yield some
-            some = []
-    if some:
-        yield some
-
-
-_AT_ONCE = 1 << 14  # characters
-_ENDS = 64  # bytes that gzip and the object's braces add, at most

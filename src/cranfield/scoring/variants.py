@@ -123,6 +123,8 @@ def reranked(
     tie_first: Ints | None = None,
     tie_size: Ints | None = None,
     added: float | None = None,
+    places: Ints | None = None,
+    kept: dict[object, Ranked] | None = None,
 ) -> Judged:
     """Return several rankings of one query, whose `judged` and `qrels` are these, as one Judged.
 
@@ -133,6 +135,10 @@ def reranked(
 
     `added` is the grade of one more judgment, which has the row len(qrels). For judgments in groups
     there is none, and of a sample it has the stratum and the probability 1.
+
+    `places` (ranks,), ascending, are the ranks less 1 of the columns of `rows`, if some are left
+    out in which nothing is judged. `kept` is a place to keep the ideal rankings, which are the same
+    for as many rankings of the same query: a measure then ranks them once.
     """
     n, ideal, levels = len(rows), judged.ideal, qrels.levels
     grade, sampling = qrels.grade, qrels.sampling
@@ -143,6 +149,8 @@ def reranked(
         levels = _with_one_more_level(levels, len(qrels), added)
     query, place = (rows >= 0).nonzero()
     row = rows[query, place]
+    if places is not None:
+        place = places[place]
     columns = {name: column[row] for name, column in sampling.items()}
     if tie_first is not None and tie_size is not None:
         columns |= {"tie_first": tie_first[place], "tie_size": tie_size[place]}
@@ -156,8 +164,11 @@ def reranked(
 
     if judged_only:
         hits, n_retrieved, cost = without_unjudged(hits, n_retrieved, cost)
+    kept = {} if kept is None else kept
+    if (n, added) not in kept:
+        kept[n, added] = repeated(ideal, n)
     return Judged(
-        *(hits, repeated(ideal, n), n_retrieved, max(judged.top_grade, added or 0)),
+        *(hits, kept[n, added], n_retrieved, max(judged.top_grade, added or 0)),
         *(judged.in_groups, parts, cost),
         # All other equal scores keep the order of the rankings.
         ties="expected" if judged.ties == "expected" else "document",

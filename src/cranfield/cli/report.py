@@ -1,0 +1,114 @@
+"""`cranfield report QRELS RUN...`."""
+
+from typing import Any
+
+import click
+
+from cranfield.cli import flags
+from cranfield.cli.several import Comparing, comparing_options
+from cranfield.cli.terminal import (
+    doc_texts_option,
+    note,
+    query_texts_option,
+    refuse_inputs,
+    say_notes,
+)
+from cranfield.comparison.comparison import Comparison
+from cranfield.errors import OptionError, printable
+from cranfield.options import whole
+from cranfield.page.rankings import BUDGET, DEPTH
+from cranfield.page.report import DEEPEST, report
+from cranfield.page.sheets import QUERIES
+from cranfield.render.numbers import bytes_of
+
+_DEFAULT = "report.html"
+
+
+def html_name(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    """Check the name of the file before anything is read."""
+    if path not in ("-", None) and not path.lower().endswith((".html", ".htm")):
+        raise OptionError(f"-o {printable(path)}: a report is a page: name a file .html")
+    return path
+
+
+output_option = flags.option(
+    "-o",
+    "--output",
+    group="Output",
+    metavar="FILE",
+    default=_DEFAULT,
+    show_default=True,
+    callback=html_name,
+    help="The page to write; `-` is the standard output.",
+)
+
+
+@flags.command("report")
+def command(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
+    comparing: Comparing = comparing_options,
+    query_texts: str | None = query_texts_option,
+    doc_texts: str | None = doc_texts_option,
+    title: str | None = flags.option(
+        group="Output", metavar="TEXT", help="What the page is called."
+    ),
+    ranks: int = flags.checked(
+        whole(1, DEEPEST),
+        group="Output",
+        type=int,
+        default=DEPTH,
+        show_default=True,
+        help="How many documents of each system to show of a query.",
+    ),
+    worksheets: int = flags.checked(
+        whole(0),
+        group="Output",
+        type=int,
+        default=QUERIES,
+        show_default=True,
+        help="Of how many queries to show what `cranfield explain` prints, for the best system and "
+        "the baseline.",
+    ),
+    budget: int = flags.checked(
+        whole(0),
+        group="Output",
+        type=int,
+        metavar="BYTES",
+        default=BUDGET,
+        show_default=True,
+        help="How many bytes the rankings with their texts may take. If those of all queries do "
+        "not fit, the page has those of the queries on which scores differ most, and says so.",
+    ),
+    output: str = output_option,
+) -> None:
+    """Make one page to look at: tables, charts, and the rankings of every query side by side.
+
+    The page is one file, which opens in any browser, loads nothing and sends nothing. Systems are
+    compared as `cranfield compare` compares them, with the first, or with --baseline.
+
+    \b
+    cranfield report qrels.txt bm25.run dense.run -m "nDCG@10 AP"
+    cranfield report qrels.txt *.run --topics queries.tsv -o page.html
+    cranfield report --saved old.txt new.txt -m map
+    """  # noqa: D301 - click's mark for lines to keep
+    refuse_inputs([output])
+    found = comparing.compared(qrels, runs)
+    write_report(
+        found,
+        output,
+        title=title,
+        query_texts=query_texts,
+        doc_texts=doc_texts,
+        depth=ranks,
+        worksheets=worksheets,
+        budget=budget,
+    )
+
+
+def write_report(found: Comparison, path: str, **how: Any) -> None:
+    """Write the report of a comparison; say what makes its numbers doubtful, and where it is."""
+    page = report(found, command=flags.typed(), **how)
+    page.save(path)
+    say_notes(one for one in page.notes if one.is_grave)
+    note(f"wrote {path}, {bytes_of(len(page.html.encode()))}: open it in a browser")

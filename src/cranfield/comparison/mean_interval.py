@@ -1,0 +1,38 @@
+"""Each system's own mean over the queries, with its interval."""
+
+import math
+
+from cranfield.arrays.ranked import Floats, mean
+from cranfield.comparison.flips import Paired
+from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
+from cranfield.comparison.significance import Moments, t_interval
+from cranfield.measures import Measure
+from cranfield.render.numbers import or_none
+
+MeanInterval = tuple[float, float | None, float | None]  # a mean, and the ends of its interval
+
+
+def mean_intervals(measure: Measure | None, scores: Floats, alpha: float) -> list[MeanInterval]:
+    """Return each system's mean and the ends of its 1 - alpha interval, by Student's t.
+
+    `scores` are (n_queries, n_systems). No end is beyond what a score may be. Of one query there is
+    no interval. Of a measure with a geometric mean, the mean and the ends are those of the
+    logarithms, turned back.
+
+    >>> import numpy as np
+    >>> from cranfield.measures import parse
+    >>> ((mean, low, high),) = mean_intervals(parse("AP"), np.array([[0.25], [0.75]]), 0.5)
+    >>> mean, round(low, 6), round(high, 6)
+    (0.5, 0.25, 0.75)
+    >>> mean_intervals(parse("AP"), np.array([[0.25]]), 0.05)
+    [(0.25, None, None)]
+    """
+    compared = logs(measure, scores)
+    means = [mean(column) for column in compared.T]
+    own = Moments.of(Paired.of(compared))
+    low, high = t_interval(own, alpha) if own.n > 1 else (own.sd, own.sd)
+    low, high = cut(low, high, *ends_of(measure, *range_of(measure, scores)))
+    found = [*zip(means, low.tolist(), high.tolist(), strict=True)]
+    if is_geometric(measure):
+        found = [(math.exp(one), math.exp(low), math.exp(high)) for one, low, high in found]
+    return [(one, or_none(low), or_none(high)) for one, low, high in found]

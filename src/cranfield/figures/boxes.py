@@ -1,0 +1,117 @@
+"""How each system's scores are spread over the queries."""
+
+import numpy as np
+
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.result import Result
+from cranfield.comparison.scale import possible
+from cranfield.figures.choice import compared, doubts_of, known_measure, result_of, with_room
+from cranfield.figures.figure import Draw, Figure, Points
+from cranfield.figures.marks import chart, number, row_axis, shown_names
+from cranfield.figures.phrases import measure_of
+from cranfield.figures.style import INK, OTHER, A, Drawing, Style, StyleName
+from cranfield.measures import Measure
+from cranfield.render.numbers import queries_of
+
+_SHARES = {"least": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
+_SHARES |= {"greatest": 1.0}
+_MOST_DOTS = 6_000  # of all systems
+_MOST_QUERIES = 300
+
+
+def spread(
+    found: Comparison, measure: str | Measure | None = None, *, style: StyleName = "screen"
+) -> Figure:
+    """Draw how each system's scores are spread over the queries, the best system first.
+
+    A dot for each query where there is room; a box with the middle half of the queries, a line at
+    the median, and whiskers to the 5th and the 95th of 100.
+
+    Args:
+        found: what `compare` returns.
+        measure: one of those that were compared. [default: the first]
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
+
+    Returns:
+        Figure; a point has "system", "least", "q05", "q25", "median", "q75", "q95", "greatest"
+        (quantiles, between two scores in proportion) and "scores", in the order of the queries'
+        ids.
+
+    Raises:
+        MeasureError: a measure that was not compared.
+        LibraryError: when it is drawn, if Altair or vl-convert is not installed.
+
+    >>> from cranfield import compare
+    >>> (point,) = spread(compare({"a": {"q1": 0.5, "q2": 1.0}})).points
+    >>> point["median"], point["q25"], point["scores"]
+    (0.75, 0.625, [0.5, 1.0])
+
+    """
+    result = result_of(compared(found, "spread"), measure)
+    names, scores = found.aligned.names, found.aligned.column(result.measure)
+    quantiles = np.quantile(scores, [*_SHARES.values()], axis=0)
+    points = []
+    for one in result.ordered:
+        at = names.index(one.name)
+        shares = dict(zip(_SHARES, quantiles[:, at].tolist(), strict=True))
+        points.append({"system": one.name, **shares, "scores": scores[:, at].tolist()})
+    return Figure(
+        points,
+        f"{result.measure} of each query",
+        f"{queries_of(len(scores))}. The box holds the middle half of them, its line is the "
+        "median, the whiskers end at the 5th and the 95th of 100",
+        _drawn(found, result, points),
+        style,
+        doubts_of(found),
+    )
+
+
+def _drawn(found: Comparison, result: Result, points: Points) -> Draw:
+    def draw(style: Style) -> Drawing:
+        every = [str(one["system"]) for one in points]
+        kept, said = with_room(every, style.rows, [found.settings.baseline])
+        names = shown_names(kept, style)
+        rows = [
+            {**one, "system": names[one["system"]], "scores": None}
+            for one in points
+            if one["system"] in names
+        ]
+        x = number("least", title=measure_of(result), scale=_scale(found, result))
+        y = row_axis("system", [*names.values()])
+        n = len(found.aligned.query_ids)
+        dots = n <= _MOST_QUERIES and n * len(rows) <= _MOST_DOTS
+        base = chart(rows, x=x, y=y)
+        layers = [
+            base.mark_rule(color=OTHER, strokeWidth=style.line, aria=False).encode(
+                x={**x, "field": "q05"}, x2={"field": "q95"}
+            ),
+            base.mark_bar(color=A, opacity=0.28, height={"band": 0.5}, aria=False).encode(
+                x={**x, "field": "q25"}, x2={"field": "q75"}
+            ),
+            base.mark_tick(
+                color=INK, thickness=1.6 * style.line, size=0.55 * style.tall(len(rows)) / len(rows)
+            ).encode(x={**x, "field": "median"}),
+        ]
+        if dots:
+            scores = [
+                {"system": names[one["system"]], "least": score}
+                for one in points
+                if one["system"] in names
+                for score in one["scores"]
+            ]
+            strip = chart(scores, x=x, y=y)
+            layers.append(
+                strip.mark_point(
+                    filled=True, color=A, opacity=0.5, size=0.3 * style.point, aria=False
+                )
+            )
+            said = [*said, "A dot for each query"]
+        return Drawing(layers, style.tall(len(rows)), said)
+
+    return draw
+
+
+def _scale(found: Comparison, result: Result) -> dict[str, object]:
+    """Return the scale of the scores: as far as the measure goes, if that is known."""
+    low, high = possible(known_measure(found, result.measure))
+    return {"zero": False, "nice": not np.isfinite(low + high)}

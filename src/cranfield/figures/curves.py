@@ -1,0 +1,304 @@
+"""Means along a curve: a measure by its cutoff, and precision by recall."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+from cranfield.arrays.ranked import Floats
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.mean_interval import mean_intervals
+from cranfield.comparison.result import Result
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.qrels import QrelsLike, as_qrels
+from cranfield.data.run import RunLike, as_run
+from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.figures.choice import (
+    coloured,
+    compared,
+    doubts_of,
+    known_measure,
+    result_of,
+    source_of,
+    stated_level,
+)
+from cranfield.figures.figure import Draw, Figure, Points
+from cranfield.figures.marks import (
+    SHARES,
+    Channel,
+    chart,
+    colours_of,
+    dashes,
+    number,
+    shown_names,
+    told_apart,
+    word,
+)
+from cranfield.figures.phrases import level_of, means_said
+from cranfield.figures.query_curve import precision_recall_of_query
+from cranfield.figures.source_runs import met
+from cranfield.figures.style import OTHER, SHAPES, Drawing, Style, StyleName
+from cranfield.formats.identifiers import is_id
+from cranfield.measures import Measure, parse
+from cranfield.measures.interpolated import RECALL_POINTS
+from cranfield.options import checked, level, refuse_others, takes, whole
+from cranfield.render.numbers import number_of, plain, queries_of
+from cranfield.scoring.arguments import check_judged
+
+CUTOFFS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
+_MOST_CUTOFFS, _DEEPEST = 1_000, 1_000_000
+_LOG_FROM = 10  # times as deep: cutoffs are then drawn by their logarithms
+_TICKS = tuple(base * 10**power for power in range(7) for base in (1, 2, 5))
+
+
+def by_cutoff(
+    found: Comparison,
+    measure: str | Measure | None = None,
+    cutoffs: Iterable[int] = CUTOFFS,
+    *,
+    systems: Iterable[str] | None = None,
+    style: StyleName = "screen",
+) -> Figure:
+    """Draw a measure's mean, with its interval, at one cutoff after the other: nDCG@1 to nDCG@100.
+
+    The runs are read once more, and judged as they were for the comparison.
+
+    Args:
+        found: what `compare` returns of judgments and runs.
+        measure: one that has a cutoff or may have one, be it compared or not; which cutoff is of
+            no account. [default: the first that was compared]
+        cutoffs: ranks, 1 or more.
+        systems: those that have a colour, 7 at most. [default: all of up to 4; else the best one
+            and the baseline, or the best two; the others are grey, without their intervals]
+        style: "screen", "paper" or "slides".
+
+    Returns:
+        Figure; a point, of every system and cutoff, has "system", "cutoff", "mean", "low", "high".
+
+    Raises:
+        InputError: scores that were made before, which come without rankings.
+        MeasureError: a measure that does not exist, or that has no cutoff.
+        OptionError: cutoffs that are none; a system that there is not.
+
+    >>> from cranfield import compare
+    >>> judgments, run = {"q1": {"a": 1}, "q2": {"a": 1}}, {"q1": ["b", "a"], "q2": ["a"]}
+    >>> found = compare(judgments, {"x": run}, "RR")
+    >>> [(one["cutoff"], one["mean"]) for one in by_cutoff(found, cutoffs=[1, 2]).points]
+    [(1, 0.5), (2, 0.75)]
+
+    """
+    result, one = _measure(compared(found, "by_cutoff"), measure)
+    ranks = _ranks(cutoffs)
+    source = source_of(found, "a measure by its cutoff")
+    chosen = coloured(found, result, systems)
+    if one.definition.cutoff == "none" or one.definition.cutoff_kind != "depth":
+        raise MeasureError(
+            f"{one} has no cutoff at a rank to draw it by; name one that has, such as nDCG"
+        )
+    values = met(found, source, [one @ rank for rank in ranks]).values
+    points = _means(found, one, "cutoff", ranks, values)
+    low, high = ranks[0], ranks[-1]
+    scale: dict[str, Any] = {"domain": [low, max(high, low + 1)], "nice": False, "zero": False}
+    scale |= {"type": "log"} if high >= _LOG_FROM * low else {}
+    ticks = [rank for rank in _TICKS if low <= rank <= high] or [low]
+    axis = {"values": ticks, "format": "d", "grid": False}
+    x = number("cutoff", title="cutoff k", scale=scale, axis=axis)
+    kind = replace(one, cutoff=None)
+    falling = one.definition.higher_is_better is False
+    y = number("mean", title=f"{kind}@k" + " (less is better)" * falling)
+    return Figure(
+        points,
+        f"{kind} at every cutoff",
+        means_said(result, found.settings),
+        _curves(result, points, chosen, x, y),
+        style,
+        doubts_of(found),
+    )
+
+
+def _measure(found: Comparison, measure: str | Measure | None) -> tuple[Result, Measure]:
+    """Return a measure, and the result by which systems are ordered: its own, if it has one."""
+    names = found.aligned.measures
+    if measure is None or str(measure) in names:
+        result = result_of(found, measure)
+        known = known_measure(found, result.measure)
+        if known is not None:
+            return result, known
+        raise MeasureError(f"{result.measure} is no measure that is known here: name another")
+    one = measure if isinstance(measure, Measure) else parse(measure)
+    return result_of(found, str(one) if str(one) in names else None), one
+
+
+def _curves(result: Result, points: Points, chosen: Sequence[str], x: Channel, y: Channel) -> Draw:
+    """Draw the systems that are chosen in colours, with bands, the others in grey."""
+
+    def draw(style: Style) -> Drawing:
+        names = shown_names([one.name for one in result.ordered], style)
+        shown = [names[name] for name in chosen]
+        every = [{**one, "system": names[one["system"]]} for one in points]
+        rows = [one for one in every if one["system"] in shown]
+        others = [one for one in every if one["system"] not in shown]
+        up = {**y, "scale": {"zero": False, "nice": True, **y.get("scale", {})}}
+        base = chart(rows, x=x, y=up)
+        colour = told_apart("system", shown, colours_of(shown), style)
+        dash = told_apart("system", shown, dashes(style), style)
+        shape = told_apart("system", shown, SHAPES, style)
+        layers = []
+        if others:
+            grey = chart(others, x=x, y=up, detail=word("system"))
+            layers.append(grey.mark_line(color=OTHER, opacity=0.55, strokeWidth=0.5 * style.line))
+        if any(one["low"] is not None for one in rows):
+            band = base.mark_area(opacity=0.16 if len(shown) <= 2 else 0.1, aria=False)
+            layers.append(
+                band.encode(y=number("low", title=y["title"]), y2={"field": "high"}, color=colour)
+            )
+        line = base.mark_line(strokeWidth=1.2 * style.line, aria=False)
+        heads = base.mark_point(filled=True, opacity=1, size=0.5 * style.point)
+        layers += [
+            line.encode(color=colour, strokeDash=dash),
+            heads.encode(color=colour, shape=shape),
+        ]
+        n = len(result.systems) - len(shown)
+        others_are = f"Grey: {number_of(n, 'other system')}, without intervals"
+        return Drawing(layers, style.height, [others_are] * bool(n))
+
+    return draw
+
+
+def _mean_precision_recall(
+    found: Comparison, rel: float | None, systems: Iterable[str] | None, style: StyleName
+) -> Figure:
+    """Return the picture of all systems' mean interpolated precision: see `precision_recall`."""
+    source = source_of(found, "precision by recall")
+    result = result_of(found, None)
+    chosen = coloured(found, result, systems)
+    one = _precision_at_recall(found, rel)
+    values = met(found, source, [one @ recall for recall in RECALL_POINTS]).values
+    points = [
+        {**point, "precision": point.pop("mean")}
+        for point in _means(found, one, "recall", RECALL_POINTS, values)
+    ]
+    level = "" if one.parameters["rel"] == 1 else f" (grade {plain(one.parameters['rel'])} or more)"
+    domain: dict[str, Any] = {"scale": {"domain": [0, 1]}, "axis": {"tickCount": 6}}
+    x = number("recall", title=f"recall{level}", **domain)
+    y = number("precision", title="interpolated precision", axis=SHARES)
+    n = queries_of(len(found.aligned.query_ids))
+    said = f"The mean of {n} at eleven recalls, and its {level_of(found.settings)} (Student's t)"
+    draw = _curves(result, points, chosen, x, y)
+    return Figure(points, "Interpolated precision by recall", said, draw, style, doubts_of(found))
+
+
+def _precision_at_recall(found: Comparison, rel: float | None) -> Measure:
+    """Return interpolated precision, from the grade on from which a document is relevant.
+
+    Unless it is stated, as in the first of the measures compared that states one.
+    """
+    one = Measure("IPrec")
+    if rel is not None:
+        return one(rel=checked("rel", rel, level()))
+    for name in found.aligned.measures:
+        known = known_measure(found, name)
+        stated = stated_level(known) if known is not None else None
+        if stated is not None:
+            return one(rel=stated)
+    return one
+
+
+def _means(
+    found: Comparison, measure: Measure, by: str, at: Sequence[float], values: Floats
+) -> list[dict[str, Any]]:
+    """Return the points of means: of each system, at each of `at`."""
+    alpha = found.settings.alpha
+    means = [mean_intervals(measure, scores, alpha) for scores in values]
+    return [
+        {"system": name, by: x, **dict(zip(("mean", "low", "high"), of_all[i], strict=True))}
+        for i, name in enumerate(found.aligned.names)
+        for x, of_all in zip(at, means, strict=True)
+    ]
+
+
+def _ranks(cutoffs: Iterable[int]) -> list[int]:
+    """Return the cutoffs in their order, each once."""
+    given = [cutoffs] if isinstance(cutoffs, int | str) else cutoffs
+    ranks = sorted({checked("cutoffs", one, whole(1, _DEEPEST)) for one in given})
+    if not 0 < len(ranks) <= _MOST_CUTOFFS:
+        raise OptionError(f"cutoffs: {len(ranks)} of them; 1 to {_MOST_CUTOFFS:,} are drawn")
+    return ranks
+
+
+@takes(Judging, without=("queries",))
+def precision_recall(
+    qrels: QrelsLike | Comparison,
+    run: RunLike | None = None,
+    query: str | int | None = None,
+    *,
+    rel: float | None = None,
+    systems: Iterable[str] | None = None,
+    style: StyleName = "screen",
+    **judging: Unpack[JudgingOptions],
+) -> Figure:
+    """Draw precision against recall: the mean of all queries, for each system; or of one query.
+
+    Of a Comparison alone, mean interpolated precision at recall 0, 0.1, ... 1, with its interval:
+    that of a query is the highest precision at that recall or beyond. Runs are read once more.
+
+    Of judgments, a run and a query, one line goes from rank to rank, P@i over R@i, to the last
+    relevant document, with a point at every relevant one. The other is interpolated precision, with
+    points at `IPrec@0.0`, `IPrec@0.1`, ... `IPrec@1.0`. (As in trec_eval, these round the number of
+    relevant documents that a recall asks for: a point may be beside the line.)
+
+    Args:
+        qrels: what `compare` returns of judgments and runs; or the judgments, as `evaluate` takes
+            them.
+        run: with judgments, one run, as `evaluate` takes it.
+        query: with judgments, the query's id.
+        rel: the lowest grade that counts as relevant. [default: of a Comparison, as in the first
+            of its measures that states one; else 1]
+        systems: of a Comparison, those that have a colour, 7 at most. [default: all of up to 4;
+            else the best one and the baseline, or the best two; the others are grey, without
+            their intervals]
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
+        **judging: of one query, each option of `Judging` but `queries`.
+
+    Returns:
+        Figure; its points have "system", "recall", "precision" and its interval, "low" and "high";
+        those of one query "recall", "precision" and "curve", those of documents "rank", too.
+
+    Raises:
+        InputError: a query that is not judged, has no relevant document, or none in the run; a
+            Comparison of scores that were made before, which come without rankings.
+        MeasureError: `ties="expected"`, which interpolated precision has no formula for.
+        OptionError: an option with a value that it does not know.
+        LibraryError: when it is drawn, if Altair or vl-convert is not installed.
+
+    >>> figure = precision_recall({"q1": {"a": 1, "b": 1}}, {"q1": ["a", "x", "b"]}, "q1")
+    >>> [(point["recall"], point["precision"]) for point in figure.points if "rank" in point]
+    [(0.5, 1.0), (1.0, 0.6666666666666666)]
+    >>> from cranfield import compare
+    >>> found = compare({"q1": {"a": 1, "b": 1}}, {"x": {"q1": ["a", "x", "b"]}})
+    >>> [round(point["precision"], 2) for point in precision_recall(found).points]
+    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.67, 0.67, 0.67]
+
+    """
+    refuse_others(precision_recall, judging)
+    if isinstance(qrels, Comparison):
+        if run is not None or query is not None or judging:
+            given = {"run": run, "query": query, **judging}
+            raise OptionError(
+                "of a Comparison, the mean over its queries is drawn, judged as it was: leave out "
+                f"{', '.join(name for name, one in given.items() if one is not None)}"
+            )
+        return _mean_precision_recall(qrels, rel, systems, style)
+    if run is None or query is None:
+        raise InputError(
+            "expected what compare() returns, for the mean over all queries; or judgments, a run "
+            "and a query: precision_recall(qrels, run, 'q1')"
+        )
+    if systems is not None:
+        raise OptionError("systems are those of a Comparison: leave it out")
+    check_judged(qrels, run, precision_recall)
+    if not is_id(query):
+        raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
+    how = Judging.of(judging)
+    judgments = as_qrels(qrels, duplicates=how.duplicates)
+    wanted = 1 if rel is None else rel
+    return precision_recall_of_query(judgments, as_run(run), str(query), wanted, how, style)

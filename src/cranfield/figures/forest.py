@@ -1,0 +1,285 @@
+"""Means with their intervals, a row for each system: the leaderboard, and slices of the queries."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.result import Result
+from cranfield.errors import InputError
+from cranfield.figures.choice import coloured, compared, doubts_of, result_of, with_room
+from cranfield.figures.figure import Draw, Figure
+from cranfield.figures.marks import (
+    chart,
+    colours_of,
+    dashed,
+    number,
+    row_axis,
+    shown_names,
+    told_apart,
+    word,
+)
+from cranfield.figures.phrases import marks_said, means_said, measure_of
+from cranfield.figures.style import INK, OTHER, SHAPES, A, B, Drawing, Style, StyleName
+from cranfield.measures import Measure
+from cranfield.render.numbers import number as number_text
+from cranfield.render.numbers import number_of
+
+_OF_PAIR = ["p", "p_adjusted", "verdict", "wins", "ties", "losses"]
+_OF_PAIR += ["ratio", "ratio_low", "ratio_high"]
+
+
+def leaderboard(
+    found: Comparison, measure: str | Measure | None = None, *, style: StyleName = "screen"
+) -> Figure:
+    """Draw each system's mean with its interval, the best first, and how it compares.
+
+    Args:
+        found: what `compare` returns.
+        measure: one of those that were compared. [default: the first]
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
+
+    Returns:
+        Figure; a point has "system", "place" (from 1), "mean", "low" and "high" (its own interval,
+        by Student's t), "judged" and "little_judged"; of a system that was compared with the
+        baseline, "difference", "difference_low", "difference_high", "p", "p_adjusted", "verdict",
+        "wins", "ties" and "losses", and, of a measure with a geometric mean, "ratio", "ratio_low"
+        and "ratio_high". What does not exist is None.
+
+    Raises:
+        MeasureError: a measure that was not compared.
+        LibraryError: when it is drawn, if Altair or vl-convert is not installed.
+
+    >>> from cranfield import compare
+    >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}}
+    >>> points = leaderboard(compare(half)).points
+    >>> [(one["system"], one["mean"], one["difference"]) for one in points]
+    [('a', 0.75, None), ('b', 0.5, -0.25)]
+
+    """
+    result = result_of(compared(found, "leaderboard"), measure)
+    base = found.settings.baseline
+    points = []
+    for place, one in enumerate(result.ordered, 1):
+        pair = result.by_names.get((one.name, str(base)))
+        points.append(
+            {
+                "system": one.name,
+                "place": place,
+                "mean": one.mean,
+                "low": one.low,
+                "high": one.high,
+                "judged": one.judged,
+                "little_judged": one.little_judged,
+                "difference": pair and pair.difference,
+                "difference_low": pair and pair.low,
+                "difference_high": pair and pair.high,
+                **{name: pair and getattr(pair, name) for name in _OF_PAIR},
+            }
+        )
+    n = number_of(len(points), "system")
+    said = means_said(result, found.settings)
+    return Figure(
+        points,
+        f"{result.measure} of {n}",
+        said,
+        _leaderboard(found, result),
+        style,
+        doubts_of(found, result),
+    )
+
+
+_KINDS = ("better", "not told apart", "worse", "baseline")
+_COLOURS = (A, OTHER, B, INK)
+_SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
+
+
+def _leaderboard(found: Comparison, result: Result) -> Draw:
+    base, best_first = found.settings.baseline, [one.name for one in result.ordered]
+
+    def kind_of(name: str, than: str) -> str:
+        """Return how a system compares with the baseline, or the best one."""
+        if name == than:
+            return _KINDS[3] if name == base else "the best"
+        verdict = result.between(name, than)[1]
+        return _KINDS[1] if verdict is None else verdict
+
+    def draw(style: Style) -> Drawing:
+        than = base or best_first[0]
+        kept, said = with_room(best_first, style.rows, [base])
+        names = shown_names(kept, style)
+        rows = [
+            {
+                "system": names[one.name],
+                "mean": one.mean,
+                "low": one.mean if one.low is None else one.low,
+                "high": one.mean if one.high is None else one.high,
+                "kind": kind_of(one.name, than),
+                "shown": number_text(one.mean),
+            }
+            for one in result.ordered
+            if one.name in names
+        ]
+        kinds = [one for one in (*_KINDS, "the best") if any(row["kind"] == one for row in rows)]
+        several = len(best_first) > 1
+        x = number("mean", title=measure_of(result), scale=_beside_numbers(style))
+        y = row_axis("system", [*names.values()])
+        one = chart(rows, x=x, y=y)
+        marks = {kind: (_COLOURS[i], _SHAPES[i]) for i, kind in enumerate(_KINDS)}
+        marks["the best"] = marks["baseline"]
+        legend = {} if several else {"legend": None}
+        colour, shape = (
+            {**told_apart("kind", kinds, [marks[kind][i] for kind in kinds], style), **legend}
+            for i in (0, 1)
+        )
+        ends = one.mark_rule(strokeWidth=2 * style.line, opacity=0.55, aria=False)
+        heads = one.mark_point(filled=True, opacity=1, size=1.3 * style.point)
+        layers = [
+            ends.encode(x={**x, "field": "low"}, x2={"field": "high"}, color=colour),
+            heads.encode(color=colour, shape=shape),
+        ]
+        if several:
+            line = chart([row for row in rows if row["system"] == names[than]], x=x)
+            layers.insert(0, dashed(line, style))
+            said = [marks_said(result, found.settings, than), *said]
+        if style.numbers:
+            texts = one.mark_text(align="right", aria=False)
+            layers.append(texts.encode(x={"value": "width"}, text=word("shown")))
+        return Drawing(layers, style.tall(len(rows)), said)
+
+    return draw
+
+
+def _beside_numbers(style: Style) -> dict[str, Any]:
+    """Return a scale that leaves room for a number at the right, if the style has any."""
+    scale: dict[str, Any] = {"zero": False}
+    if style.numbers:
+        scale["range"] = [0, {"expr": f"width - {5 * style.size:g}"}]
+    return scale
+
+
+def by_slice(
+    found: Comparison,
+    measure: str | Measure | None = None,
+    *,
+    systems: Iterable[str] | None = None,
+    style: StyleName = "screen",
+) -> Figure:
+    """Draw each system's mean, with its interval, on the queries of each slice.
+
+    Args:
+        found: what `compare` returns that was told `slices`.
+        measure: one of those that were compared. [default: the first]
+        systems: those to draw, 7 at most. [default: all of up to 4; else the best one on all
+            queries and the baseline, or the best two]
+        style: "screen", "paper" or "slides".
+
+    Returns:
+        Figure; a point, of every system on every slice, has "label" (what the queries are sliced
+        by), "slice", "queries" (how many), "system", "mean", "low", "high"; of a system that was
+        compared with the baseline, "difference", "difference_low", "difference_high",
+        "p_adjusted" and "verdict". What does not exist is None.
+
+    Raises:
+        InputError: there are no slices.
+        MeasureError: a measure that was not compared.
+        OptionError: a system that there is not, or too many.
+
+    >>> from cranfield import compare
+    >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}}
+    >>> sliced = compare(half, slices={"q1": "how", "q2": "what"})
+    >>> [(one["slice"], one["system"], one["mean"]) for one in by_slice(sliced).points]
+    [('how', 'a', 0.5), ('how', 'b', 0.0), ('what', 'a', 1.0), ('what', 'b', 1.0)]
+
+    """
+    whole = result_of(compared(found, "by_slice"), measure)
+    results = [
+        one for one in found.results if one.measure == whole.measure and one.slice is not None
+    ]
+    if not results:
+        raise InputError(
+            "there are no slices of the queries to draw",
+            hint="Name labels: compare(..., slices={'q1': 'how to', ...}), or --slices FILE.",
+        )
+    chosen = coloured(found, whole, systems)
+    base = found.settings.baseline
+    points = []
+    for result in results:
+        for one in result.systems:
+            pair = result.by_names.get((one.name, str(base)))
+            points.append(
+                {
+                    "label": result.label,
+                    "slice": result.slice,
+                    "queries": len(result.query_ids),
+                    "system": one.name,
+                    "mean": one.mean,
+                    "low": one.low,
+                    "high": one.high,
+                    "difference": pair and pair.difference,
+                    "difference_low": pair and pair.low,
+                    "difference_high": pair and pair.high,
+                    "p_adjusted": pair and pair.p_adjusted,
+                    "verdict": pair and pair.verdict,
+                }
+            )
+    n = number_of(len(results), "slice")
+    return Figure(
+        points,
+        f"{whole.measure} on {n} of the queries",
+        means_said(whole, found.settings, "each slice's queries"),
+        _by_slice([whole, *results], chosen, found),
+        style,
+        doubts_of(found),
+    )
+
+
+def _by_slice(results: Sequence[Result], chosen: Sequence[str], found: Comparison) -> Draw:
+    several = len({one.label for one in results[1:]}) > 1
+
+    def name_of(one: Result) -> str:
+        if one.slice is None:
+            return "all queries"
+        return f"{one.label}: {one.slice}" if several else str(one.slice)
+
+    def draw(style: Style) -> Drawing:
+        names = shown_names(chosen, style)
+        most = max(2, 2 * style.rows // (1 + len(chosen)))
+        largest = sorted(results, key=lambda one: -len(one.query_ids))[:most]
+        kept = [one for one in results if one in largest]
+        left = len(results) - len(kept)
+        said = [f"The {len(kept) - 1} largest of {len(results) - 1} slices are drawn"] * (left > 0)
+        labels = [*shown_names(map(name_of, kept), style).values()]
+        labels = [
+            f"{text} ({len(one.query_ids):,})" for text, one in zip(labels, kept, strict=True)
+        ]
+        rows = [
+            {
+                "slice": label,
+                "system": names[one.name],
+                "mean": one.mean,
+                "low": one.mean if one.low is None else one.low,
+                "high": one.mean if one.high is None else one.high,
+            }
+            for label, result in zip(labels, kept, strict=True)
+            for one in result.systems
+            if one.name in names
+        ]
+        shown = [*names.values()]
+        x = number("mean", title=measure_of(results[0]), scale={"zero": False})
+        offset = word("system", sort=shown)
+        y = row_axis("slice", labels, scale={"paddingInner": 0.35, "paddingOuter": 0.1})
+        base = chart(rows, x=x, y=y, yOffset=offset)
+        colour = told_apart("system", shown, colours_of(shown), style)
+        shape = told_apart("system", shown, SHAPES, style)
+        ends = base.mark_rule(strokeWidth=1.4 * style.line, aria=False)
+        heads = base.mark_point(filled=True, opacity=1, size=style.point)
+        layers = [
+            ends.encode(x={**x, "field": "low"}, x2={"field": "high"}, color=colour),
+            heads.encode(color=colour, shape=shape),
+        ]
+        others = len(found.aligned.names) - len(chosen)
+        said += [f"{number_of(others, 'other system')} not drawn"] * (others > 0)
+        height = len(kept) * style.row * (0.6 + 0.45 * len(chosen))
+        return Drawing(layers, height, said)
+
+    return draw

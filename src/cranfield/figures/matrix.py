@@ -1,0 +1,252 @@
+"""Tables as pictures: each system beside each other, and how much of each rank is judged."""
+
+from collections.abc import Sequence
+
+from cranfield.comparison.compare import every_pair
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.result import Result
+from cranfield.comparison.tables import tested_by
+from cranfield.errors import InputError
+from cranfield.figures.choice import Between, compared, doubts_of, result_of, source_of, with_room
+from cranfield.figures.figure import Draw, Figure, Points
+from cranfield.figures.marks import (
+    Channel,
+    chart,
+    ink_on,
+    number,
+    row_axis,
+    shown_names,
+    tint,
+    word,
+)
+from cranfield.figures.source_runs import met
+from cranfield.figures.style import LINE, A, B, Drawing, Style, StyleName
+from cranfield.measures import Measure
+from cranfield.options import checked, whole
+from cranfield.render.numbers import queries_of
+
+DEPTH = 20
+_DEEPEST = 100
+_MOST_NUMBERS = 12  # systems beside each other whose cells have room for a number
+_MOST_RANKS = 20  # of which each has room for one
+_JUDGED, _PALEST, _POWER = "#1d4568", 0.06, 1.5  # the colour of what is all judged, and of none
+_OF_PAIR = (
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_adjusted",
+    "verdict",
+    "wins",
+    "ties",
+    "losses",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+)
+
+
+def pair_matrix(
+    found: Comparison, measure: str | Measure | None = None, *, style: StyleName = "screen"
+) -> Figure:
+    """Draw the mean difference of each system to each other, and which differences are found.
+
+    Where `found` has a baseline, all pairs are compared now, and p-values corrected for all.
+
+    Args:
+        found: what `compare` returns, of two systems or more.
+        measure: one of those that were compared. [default: the first]
+        style: "screen", "paper" or "slides".
+
+    Returns:
+        Figure; a point, of each pair once, has "system", "other", "difference" (of a measure with
+        a geometric mean, of logarithms), "low", "high", "p", "p_adjusted", "verdict", "wins",
+        "ties", "losses", "ratio", "ratio_low" and "ratio_high". What does not exist is None.
+
+    Raises:
+        InputError: there is one system.
+        MeasureError: a measure that was not compared.
+
+    >>> from cranfield import compare
+    >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}, "c": {"q1": 0, "q2": 0}}
+    >>> points = pair_matrix(compare(half)).points
+    >>> [(one["system"], one["other"], one["difference"]) for one in points]
+    [('a', 'b', 0.25), ('a', 'c', 0.75), ('b', 'c', 0.5)]
+
+    """
+    wanted = result_of(compared(found, "pair_matrix"), measure).measure
+    if len(found.aligned.names) < 2:
+        raise InputError("systems are drawn beside each other, and there is only one")
+    every = every_pair(found)
+    result = every[wanted]
+    points = [
+        {
+            "system": one.system,
+            "other": one.other,
+            **{name: getattr(one, name) for name in _OF_PAIR},
+        }
+        for one in result.pairs
+    ]
+    what = "Ratio of the row's geometric mean to" if result.by_ratio else "Mean of the row less"
+    return Figure(
+        points,
+        f"{wanted}: every system beside every other",
+        f"{what} that of the column. Filled where they are told apart: "
+        f"{tested_by(result, every.settings)}",
+        _matrix(result),
+        style,
+        doubts_of(every, result),
+    )
+
+
+def _matrix(result: Result) -> Draw:
+    def draw(style: Style) -> Drawing:
+        kept, said = with_room([one.name for one in result.ordered], style.rows)
+        names = shown_names(kept, style)
+        pairs = {(one.system, one.other): Between.of(one) for one in result.pairs}
+        pairs |= {(one.other, one.system): one.turned for one in pairs.values()}
+        most = max((abs(one.difference) for one in pairs.values()), default=0) or 1
+        numbers = len(kept) <= _MOST_NUMBERS and style.numbers
+        rows = []
+        for (system, other), one in pairs.items():
+            if system in names and other in names:
+                share = 0.25 + 0.75 * abs(one.difference) / most
+                fill = {"better": tint(share, A), "worse": tint(share, B), None: "#ffffff"}
+                cell = {"system": names[system], "other": names[other], "fill": fill[one.verdict]}
+                signs = {"better": "+", "worse": "\u2212", None: ""}  # for those who see no colours
+                cell["shown"] = _short(one) if numbers else signs[one.verdict]
+                cell["ink"] = ink_on(cell["fill"])
+                rows.append({**cell, "difference": one.difference})
+        shown = [*names.values()]
+        wide = (style.width - 0.55 * style.size * max(map(len, shown))) / len(shown)
+        axis: Channel = {"title": None, "orient": "top", "ticks": False, "domain": False}
+        axis |= {"labelAngle": _angle(shown, wide, style), "labelOverlap": False}
+        axis |= {"labelFontSize": min(style.size, 0.9 * wide)}
+        x = word("other", sort=shown, axis=axis, scale={"domain": shown})
+        base = chart(rows, x=x, y=row_axis("system", shown, scale={"domain": shown}))
+        cells = base.mark_rect(stroke=LINE, strokeWidth=0.5 * style.line)
+        cells = cells.encode(color=_as_it_is("fill"), detail=number("difference"))
+        letters = 0.85 * style.size if numbers else min(style.size, 0.9 * wide)
+        texts = base.mark_text(fontSize=letters, aria=False)
+        layers = [cells, texts.encode(text=word("shown"), color=_as_it_is("ink"))]
+        key = "Blue, +: the row is better; orange, \u2212: it is worse"
+        return Drawing(layers, style.tall(len(shown)), [key, *said])
+
+    return draw
+
+
+def _angle(names: Sequence[str], wide: float, style: Style) -> int:
+    """Return at which angle names are above columns so wide: upright if one would be cut off."""
+    ends = (
+        0.4 * style.size * len(name) - wide * (len(names) - i - 0.5) for i, name in enumerate(names)
+    )
+    return -45 if max(ends) < style.size and wide > 1.4 * style.size else -90
+
+
+def _as_it_is(field: str) -> Channel:
+    """Return a colour that the rows name."""
+    return word(field, scale=None)
+
+
+def _short(one: Between) -> str:
+    """Return a difference, or a ratio, with two decimals, as it fits into a cell."""
+    if one.ratio is not None:
+        return f"{one.ratio:.2f}"
+    rounded = round(one.difference, 2) + 0.0
+    text = f"{rounded:+.2f}" if rounded else ".00"
+    return text.replace("0.", ".", 1) if 0 < abs(rounded) < 1 else text
+
+
+def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = "screen") -> Figure:
+    """Draw which share of the documents at each rank carries a judgment.
+
+    Any grade is a judgment, a negative one, too. The runs are read once more, and ranked as they
+    were for the comparison.
+
+    Args:
+        found: what `compare` returns of judgments and runs.
+        depth: how many ranks, 1 to 100.
+        style: "screen", "paper" or "slides".
+
+    Returns:
+        Figure; a point, of every system and rank, has "system", "rank", "judged" (the share of the
+        documents retrieved at that rank that are judged, 0 to 1; None where there is none) and
+        "retrieved" (how many queries have a document there).
+
+    Raises:
+        InputError: scores that were made before; judgments that do not say what was judged.
+        OptionError: a depth out of range.
+
+    >>> from cranfield import compare
+    >>> judgments = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}}
+    >>> found = compare(judgments, {"x": {"q1": ["b", "c"], "q2": ["a"]}})
+    >>> [(one["rank"], one["judged"], one["retrieved"]) for one in judged_by_rank(found, 2).points]
+    [(1, 1.0, 2), (2, 0.0, 1)]
+
+    """
+    compared(found, "judged_by_rank")
+    deepest = checked("depth", depth, whole(1, _DEEPEST))
+    source = source_of(found, "what is judged at each rank")
+    if source.judged is None:
+        what = "are in groups" if source.qrels.in_groups else "name relevant documents alone"
+        raise InputError(f"these judgments {what}: they do not say what else was judged")
+    again = met(found, source, (), deepest)
+    points = [
+        {"system": name, "rank": rank, "judged": judged / n if n else None, "retrieved": n}
+        for name, shares, counts in zip(
+            found.aligned.names, again.judged.T.tolist(), again.retrieved.T.tolist(), strict=True
+        )
+        for rank, (judged, n) in enumerate(zip(shares, counts, strict=True), 1)
+    ]
+    n = queries_of(len(found.aligned.query_ids))
+    return Figure(
+        points,
+        f"How much is judged at ranks 1 to {deepest}",
+        f"The share of the documents of {n} at each rank that are judged, in percent",
+        _judged(found, points, deepest),
+        style,
+        doubts_of(found),
+    )
+
+
+def _judged(found: Comparison, points: Points, depth: int) -> Draw:
+    best_first = [one.name for one in result_of(found, None).ordered]
+
+    def draw(style: Style) -> Drawing:
+        kept, said = with_room(best_first, style.rows, [found.settings.baseline])
+        names = shown_names(kept, style)
+        rows = []
+        for one in points:
+            if one["system"] in names and one["judged"] is not None:
+                share = one["judged"]
+                percent = min(round(100 * share), 100 if share == 1 else 99)
+                ink = ink_on(tint(_PALEST + (1 - _PALEST) * share**_POWER, _JUDGED))
+                row = {"system": names[one["system"]], "rank": one["rank"], "judged": share}
+                rows.append({**row, "shown": f"{percent}", "ink": ink})
+        numbers = style.numbers and depth <= _MOST_RANKS
+        step = next(one for one in (1, 5, 10) if depth <= (_MOST_RANKS if numbers else 10) * one)
+        there = [*range(1, depth + 1)]
+        axis: Channel = {"title": "rank", "labelAngle": 0, "ticks": False, "domain": False}
+        axis |= {"values": sorted({1, *there[step - 1 :: step]}), "labelOverlap": False}
+        x = word("rank", sort=there, scale={"domain": there}, axis=axis)
+        base = chart(rows, x=x, y=row_axis("system", [*names.values()]))
+        scale = {"type": "pow", "exponent": _POWER, "domain": [0, 1], "interpolate": "rgb"}
+        legend = {"title": "share judged", "orient": "top", "format": "%", "tickCount": 5}
+        legend |= {"gradientThickness": style.size}
+        colour = number(
+            "judged",
+            scale={**scale, "range": [tint(_PALEST, _JUDGED), _JUDGED]},
+            legend=None if numbers else legend,
+        )
+        layers = [
+            base.mark_rect(stroke="#ffffff", strokeWidth=0.5 * style.line).encode(color=colour)
+        ]
+        if numbers:
+            texts = base.mark_text(fontSize=0.85 * style.size, aria=False)
+            layers.append(texts.encode(text=word("shown"), color=_as_it_is("ink")))
+        if any(one["judged"] is None for one in points):
+            said = [*said, "No colour: nothing is retrieved there"]
+        apart = {"color": "independent"}  # of cells, of numbers
+        return Drawing(layers, style.tall(len(names)), said, apart)
+
+    return draw

@@ -1,0 +1,62 @@
+"""What is said beside pictures of a comparison: of means, intervals and tests."""
+
+from cranfield.comparison.result import Result
+from cranfield.comparison.settings import Settings
+from cranfield.comparison.tables import tested_by
+from cranfield.figures.choice import Between
+from cranfield.figures.marks import shown_name
+from cranfield.render.numbers import number, number_of, percent, queries_of, signed
+
+_LETTERS = 40  # of a name in a title
+
+
+def name_of(system: str) -> str:
+    """Return a system's name as a sentence shows it."""
+    return shown_name(system, _LETTERS)
+
+
+def measure_of(result: Result) -> str:
+    """Return the title of an axis: the measure, and which way is better if that is down."""
+    return result.measure if result.rising else f"{result.measure} (less is better)"
+
+
+def means_said(result: Result, settings: Settings, of: str | None = None) -> str:
+    """Return what each mean is computed from, and its interval."""
+    mean = "geometric mean" if result.by_ratio else "mean"
+    of = of or queries_of(len(result.query_ids))
+    return f"The {mean} of {of}, and its {level_of(settings)} (Student's t)"
+
+
+def level_of(settings: Settings) -> str:
+    """Return what an interval is called, such as 95% interval."""
+    return f"{percent(1 - settings.alpha)} interval"
+
+
+def marks_said(result: Result, settings: Settings, than: str) -> str:
+    """Return what the marks of better and worse mean: beside whom, by which test."""
+    return f"Better or worse than {name_of(than)}: {tested_by(result, settings)}"
+
+
+def difference_said(pair: Between, settings: Settings) -> str:
+    """Return the mean difference of two systems, with its interval, or the ratio."""
+    what, show = "Mean difference", signed
+    shown = pair.difference, pair.low, pair.high
+    if pair.ratio is not None:
+        what, show, shown = (
+            "Ratio of the geometric means",
+            number,
+            (
+                pair.ratio,
+                pair.ratio_low,
+                pair.ratio_high,
+            ),
+        )
+    mean, low, high = map(show, shown)
+    ends = "" if shown[1] is None else f" ({level_of(settings)} {low} to {high})"
+    return f"{what} {mean}{ends}"
+
+
+def counts_said(pair: Between) -> str:
+    """Return on how many queries a system is better, tied and worse."""
+    n = number_of(pair.wins, "query", "queries")
+    return f"better on {n}, tied on {pair.ties:,}, worse on {pair.losses:,}"

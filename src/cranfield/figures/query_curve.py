@@ -1,0 +1,113 @@
+"""One query's precision against its recall, down the ranking of a run."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from cranfield.data.judge import judge
+from cranfield.data.judged import Judged
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
+from cranfield.errors import InputError, NothingSharedError, printable
+from cranfield.figures.figure import Figure
+from cranfield.figures.marks import SHARES, Rows, chart, lines, number, points_of
+from cranfield.figures.style import Drawing, Style, StyleName
+from cranfield.measures import Measure, Plan
+from cranfield.measures.interpolated import RECALL_POINTS
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_LABELLED = 12  # so many points have room for their ranks
+_WAY = "at each rank (points: relevant documents)"
+_BEST = "interpolated (points: IPrec@0.0 to IPrec@1.0)"
+
+
+def precision_recall_of_query(
+    judgments: Qrels, system: Run, query: str, rel: float, how: Judging, style: StyleName
+) -> Figure:
+    """Return the picture of one query's precision and recall: see `precision_recall`."""
+    judged = _judged(judgments, system, query, how)
+
+    def values(name: str, cutoffs: Iterable[float] = ()) -> list[float]:
+        one = Measure(name) if rel == 1 else Measure(name)(rel=rel)
+        plan = Plan([one @ cutoff for cutoff in cutoffs] or [one])
+        return cast(list[float], plan.values(judged)[0].tolist())
+
+    (wanted,) = values("NumRel")
+    ranks = judged.hits.relevant(rel).rank.tolist()
+    grade = "" if rel == 1 else f" of grade {rel} or more"
+    if not wanted:
+        raise InputError(f"the query {query!r} has no relevant document{grade}: nothing to recall")
+    if not ranks:
+        raise InputError(
+            f"the run {system.name!r} has no relevant document{grade} for the query {query!r}: "
+            "there is no curve"
+        )
+    every = range(1, ranks[-1] + 1)
+    way = _curve(_WAY, values("R", every), values("P", every))
+    way = [{**point, "rank": rank} for point, rank in zip(way, every, strict=True)]
+    hits = [way[rank - 1] for rank in ranks]
+    levels = sorted({0.0, *(hit["recall"] for hit in hits), 1.0})
+    steps, eleven = (_curve(_BEST, at, values("IPrec", at)) for at in (levels, RECALL_POINTS))
+
+    found = f"{len(hits)} of {wanted:.0f} relevant documents{grade} found"
+    numbered = len(hits) <= _LABELLED
+
+    def draw(style: Style) -> Drawing:
+        names = (_WAY, _BEST)
+        layers = [
+            lines(_plane(steps), "curve", names, style, interpolate="step-before"),
+            lines(_plane(way).encode(order="rank:Q"), "curve", names, style),
+            points_of(_plane(eleven), "curve", names, style, size=1.4),
+            points_of(_plane(hits).encode(detail="rank:Q"), "curve", names, style),
+        ]
+        texts = _numbered(hits, steps, style) if numbered else []
+        return Drawing([*layers, *texts], style.height)
+
+    return Figure(
+        [*hits, *eleven],
+        f"Precision and recall of query {printable(query, 40)}",
+        f"run {printable(system.name, 40)}: {found}" + "; the numbers are their ranks" * numbered,
+        draw,
+        style,
+    )
+
+
+def _numbered(hits: Rows, steps: Rows, style: Style) -> "list[alt.Chart]":
+    """Return the ranks of documents, above their points if these are on the line of the steps."""
+    highest = {step["recall"]: step["precision"] for step in steps}
+    top = [hit for hit in hits if hit["precision"] == highest[hit["recall"]]]
+    under = [hit for hit in hits if hit not in top]
+    above_it = _plane(top).mark_text(aria=False, dy=-style.size)
+    below_it = _plane(under).mark_text(aria=False, dx=0.5 * style.size, dy=style.size, align="left")
+    return [text.encode(text="rank:Q") for text in (above_it, below_it)]
+
+
+def _plane(rows: Rows) -> "alt.Chart":
+    """Return a chart of precision against recall."""
+    x = number("recall", axis=SHARES, scale={"domain": [0, 1]})
+    return chart(rows, x=x, y=number("precision", axis=SHARES, scale={"domain": [0, 1.04]}))
+
+
+def _curve(name: str, recall: Iterable[float], precision: Iterable[float]) -> list[dict[str, Any]]:
+    pairs = zip(recall, precision, strict=True)
+    return [{"recall": x, "precision": y, "curve": name} for x, y in pairs]
+
+
+def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
+    """Return the run seen through the judgments of one query."""
+    if qrels.in_groups:
+        raise InputError("a precision-recall curve takes one grade for each document, not groups")
+    if query not in qrels.query_ids:
+        raise InputError(
+            f"there are no judgments for the query {query!r}",
+            source=qrels.source,
+            hint=f"The first query that has some is {qrels.query_ids[0]!r}.",
+        )
+    try:
+        return judge(qrels.of([query]), run, judging).judged
+    except NothingSharedError:
+        raise InputError(
+            f"the run {run.name!r} has nothing for the query {query!r}", source=run.source
+        ) from None

@@ -1,0 +1,132 @@
+"""Scores by how many relevant documents a query has."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.grades import ABOVE_ZERO, are_whole
+from cranfield.arrays.ranked import Ints
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.mean_interval import mean_intervals
+from cranfield.figures.choice import doubts_of, source_of, stated_level
+from cranfield.figures.figure import Draw, Figure, Points
+from cranfield.figures.marks import chart, count_axis, dashes, number, shown_names, told_apart, word
+from cranfield.figures.phrases import level_of, measure_of, name_of
+from cranfield.figures.style import A, B, Drawing, Style, StyleName
+from cranfield.figures.two_systems import TwoSystems, shown_point, two_systems
+from cranfield.measures import Measure
+from cranfield.render.numbers import number_of, plain
+
+_MOST_DOTS = 600  # of both systems, beside means
+_GROUPS = 6  # of queries with about as many relevant documents
+_FEWEST = 5  # queries of a group
+
+
+def by_relevant(
+    found: Comparison,
+    measure: str | Measure | None = None,
+    system: str | None = None,
+    other: str | None = None,
+    *,
+    style: StyleName = "screen",
+) -> Figure:
+    """Draw two systems' scores by how many relevant documents a query has.
+
+    Beside each query's scores it has the means, with their intervals, of up to six groups of
+    queries with about as many relevant documents; of more than 600 scores, these alone.
+
+    Args:
+        found: what `compare` returns of judgments and runs.
+        measure: one of those that were compared. [default: the first]
+        system: one of the systems. [default: the best]
+        other: another. [default: the baseline; without, or if that is the best, the next best]
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
+
+    Returns:
+        Figure; a point, of each query and either system, has "query_id", "relevant" (how many
+        relevant documents are judged, of the grade from which the measure takes them, else 1),
+        "system" and "score".
+
+    Raises:
+        InputError: scores that were made before, which come without judgments; one system.
+        MeasureError: a measure that was not compared.
+        OptionError: a system that there is not.
+
+    >>> from cranfield import compare
+    >>> judgments = {"q1": {"a": 1, "b": 1}, "q2": {"a": 1}}
+    >>> found = compare(judgments, {"x": {"q1": ["a"], "q2": ["b"]}, "y": judgments}, "RR")
+    >>> [(one["relevant"], one["system"], one["score"]) for one in by_relevant(found).points]
+    [(2, 'y', 1.0), (2, 'x', 1.0), (1, 'y', 1.0), (1, 'x', 0.0)]
+
+    """
+    two = two_systems("by_relevant", found, system, other, measure)
+    source = source_of(found, "a score by the number of relevant documents")
+    rel = stated_level(two.known) if two.known else None
+    if rel is None:
+        rel = 1 if are_whole(source.qrels.grade) else ABOVE_ZERO
+    place = {query: i for i, query in enumerate(source.qrels.query_ids)}
+    of_all = source.qrels.ideal.relevant(rel).count()[:, 0]
+    counts = of_all[[place[query] for query in found.aligned.query_ids]]
+    points = [
+        {"query_id": query, "relevant": n, "system": name, "score": score}
+        for query, n, scores in zip(
+            found.aligned.query_ids, counts.tolist(), two.scores.tolist(), strict=True
+        )
+        for name, score in zip((two.system, two.other), scores, strict=True)
+    ]
+    level = "" if rel in (1, ABOVE_ZERO) else f" (grade {plain(rel)} or more)"
+    return Figure(
+        points,
+        f"{two.result.measure} by the number of relevant documents",
+        f"{name_of(two.system)} and {name_of(two.other)}",
+        _by_relevant(two, points, counts, level),
+        style,
+        doubts_of(found),
+    )
+
+
+def _by_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) -> Draw:
+    def draw(style: Style) -> Drawing:
+        names = shown_names((two.system, two.other), style)
+        ends = int(counts.min()), int(counts.max())
+        x = count_axis("relevant", f"relevant documents{level}", *ends)
+        y = number("score", title=measure_of(two.result), scale={"zero": False})
+        present = [*names.values()]
+        colour = told_apart("system", present, (A, B), style)
+        shape = told_apart("system", present, ("circle", "square"), style)
+        dash = told_apart("system", present, dashes(style), style)
+        layers = []
+        if len(points) <= _MOST_DOTS:
+            rows = [{**shown_point(one), "system": names[one["system"]]} for one in points]
+            dots = chart(rows, x=x, y=y).mark_point(opacity=0.45, size=0.5 * style.point)
+            layers.append(dots.encode(color=colour, shape=shape, detail=word("query_id")))
+        means = list(_group_means(two, counts, names))
+        base = chart(means, x=x, y=y)
+        bars = base.mark_rule(strokeWidth=1.3 * style.line).encode(
+            y={**y, "field": "low"}, y2={"field": "high"}, color=colour
+        )
+        line = base.mark_line(strokeWidth=style.line).encode(color=colour, strokeDash=dash)
+        heads = base.mark_point(filled=True, opacity=1, size=1.6 * style.point)
+        layers += [bars, line, heads.encode(color=colour, shape=shape)]
+        n = len(means) // 2
+        kind = "geometric means" if two.result.by_ratio else "means"
+        groups = f"Filled: the {kind} of {number_of(n, 'group')} of queries, with their "
+        left_out = "" if len(points) <= _MOST_DOTS else f"; of {len(counts):,} queries, these alone"
+        return Drawing(layers, style.height, [f"{groups}{level_of(two.found.settings)}s{left_out}"])
+
+    return draw
+
+
+def _group_means(two: TwoSystems, counts: Ints, names: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the mean of each group of queries with about as many relevant documents."""
+    n = max(1, min(_GROUPS, len(counts) // _FEWEST))
+    edges = np.unique(np.quantile(counts, np.linspace(0, 1, n + 1)[1:-1], method="lower"))
+    group = np.searchsorted(edges, counts)  # a count is in one group, however many queries have it
+    for one in np.unique(group).tolist():
+        rows = group == one
+        means = mean_intervals(two.known, two.scores[rows], two.found.settings.alpha)
+        for i, (name, (mean, low, high)) in enumerate(zip(names.values(), means, strict=True)):
+            at = float(np.median(counts[rows])) * (1 + 0.02 * (2 * i - 1))  # side by side
+            shown = {"low": mean if low is None else low, "high": mean if high is None else high}
+            yield {"relevant": at, "system": name, "score": mean, **shown}

@@ -1,0 +1,191 @@
+"""Styles: how large a picture and its letters are, and how the parts of one become a chart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from cranfield.errors import one_of
+
+if TYPE_CHECKING:
+    import altair as alt
+
+StyleName = Literal["screen", "paper", "slides"]
+STYLES: tuple[StyleName, ...] = get_args(StyleName)
+
+INK, INK2 = "#171b20", "#565f69"
+LINE, LINE2 = "#e2e5e9", "#c6ccd3"
+A, B, OTHER = "#1c62b9", "#b4530a", "#87919b"  # the better, the worse; the others, and ties
+# Okabe & Ito's colours, which the colour-blind can tell apart, without the yellow, too light here.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+# Of the same widths, so that what has room where it is drawn has room where it is shown.
+_FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
+_FEW_ROWS = 20
+DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 3])
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The parts of a picture: layers, the height of their plot, and what is to be said of them."""
+
+    layers: "Sequence[alt.Chart]"
+    height: float
+    said: Sequence[str] = ()  # what was put together or left out, in sentences
+    resolve: Mapping[str, Any] = field(default_factory=dict)  # Vega-Lite's, of scales and axes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """Sizes in pixels; of a paper's picture, a pixel is a point, of which an inch has 72."""
+
+    width: int  # of all, margins included
+    height: int  # of the plot, where rows do not decide it
+    size: float  # of letters
+    title: float | None  # the size of the title's letters; None: the caption of a paper says it
+    line: float
+    point: float  # its area
+    row: float  # the height of a row with a name
+    rows: int  # so many have room
+    ticks: int  # about so many on an axis of numbers
+    letters: int  # of a name, so many have room
+    scale: float  # of a PNG
+    unit: str = ""  # of an SVG's width and height; none: pixels
+    numbers: bool  # whether numbers stand beside what is drawn
+
+    def tall(self, n: int) -> float:
+        """Return how tall so many rows are, which are closer together where they are many."""
+        return n * (self.row if n <= _FEW_ROWS else 1.25 * self.size)
+
+    def chart(self, drawing: Drawing, *said: str) -> "alt.LayerChart":
+        """Put the layers of a drawing together, under a title if the style has one."""
+        import altair as alt
+
+        found = alt.layer(*drawing.layers).properties(
+            width=self.width,
+            height=drawing.height,
+            autosize={"type": "fit-x", "contains": "padding"},
+            description="; ".join(said),
+        )
+        if drawing.resolve:
+            found = found.resolve_scale(**drawing.resolve)
+        if self.title is not None:
+            first, *more = said
+            size = self.size
+            room = self.width - 2 * size
+            texts = [line for one in more for line in _lines(one, room / (0.52 * size))]
+            text = _lines(first, room / (0.58 * self.title))
+            title = alt.Title(text, subtitle=texts, anchor="start", offset=14, frame="bounds")
+            found = found.properties(title=title)
+        dressed: alt.LayerChart = found.configure(**self._dress)
+        return dressed
+
+    @property
+    def _dress(self) -> dict[str, Any]:
+        size = self.size
+        titled = {
+            "fontSize": self.title,
+            "fontWeight": 600,
+            "subtitleFontSize": size,
+            "subtitlePadding": 6,
+            "lineHeight": (self.title or 0) * 1.25,
+            "subtitleLineHeight": size * 1.35,
+            "color": INK,
+            "subtitleColor": INK2,
+        }
+        return {
+            "background": "white",
+            "font": _FONT,
+            "padding": 2 if self.title is None else size,
+            "view": {"stroke": None},
+            **({} if self.title is None else {"title": titled}),
+            "axis": {
+                "labelFontSize": size,
+                "titleFontSize": size,
+                "titleFontWeight": "normal",
+                "titlePadding": 0.6 * size,
+                "labelColor": INK,
+                "titleColor": INK,
+                "gridColor": LINE,
+                "gridWidth": 0.5 * self.line,
+                "domainColor": INK2,
+                "domainWidth": 0.5 * self.line,
+                "tickColor": INK2,
+                "tickWidth": 0.5 * self.line,
+                "tickSize": 0.35 * size,
+                "labelLimit": 0,
+                "labelOverlap": True,
+            },
+            "axisQuantitative": {"tickCount": self.ticks},
+            "legend": {
+                "labelFontSize": size,
+                "titleFontSize": size,
+                "titleFontWeight": "normal",
+                "labelColor": INK,
+                "titleColor": INK,
+                "symbolSize": 1.3 * self.point,
+                "symbolStrokeWidth": self.line,
+                "labelLimit": 0.75 * self.width,
+                "offset": 0.8 * size,
+                "columnPadding": 1.2 * size,
+            },
+            "text": {"fontSize": 0.92 * size, "color": INK},
+        }
+
+
+def _lines(text: str, letters: float) -> list[str]:
+    """Return a text in lines of so many letters."""
+    return wrap(text, max(10, int(letters)), break_on_hyphens=False) or [""]
+
+
+_STYLES = {
+    "screen": Style(
+        width=640,
+        height=300,
+        size=12,
+        title=16,
+        line=1.5,
+        point=50,
+        row=24,
+        rows=60,
+        ticks=6,
+        letters=36,
+        scale=2,
+        numbers=True,
+    ),
+    "paper": Style(  # 3.33 inches
+        width=240,
+        height=140,
+        size=8,
+        title=None,
+        line=0.8,
+        point=16,
+        row=11,
+        rows=40,
+        ticks=5,
+        letters=22,
+        scale=5,
+        unit="pt",
+        numbers=False,
+    ),
+    "slides": Style(  # 16 : 9, as far as rows allow it
+        width=1120,
+        height=430,
+        size=20,
+        title=30,
+        line=3,
+        point=170,
+        row=34,
+        rows=14,
+        ticks=6,
+        letters=32,
+        scale=2,
+        numbers=True,
+    ),
+}
+
+
+def style_of(name: str) -> Style:
+    """Return a style by its name; raise OptionError if there is none."""
+    one_of("style", name, STYLES)
+    return _STYLES[name]

@@ -1,0 +1,349 @@
+"""Two systems beside each other, query by query."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.result import Result
+from cranfield.comparison.scale import logs, possible
+from cranfield.figures.choice import (
+    Between,
+    between,
+    compared,
+    doubts_of,
+    known_measure,
+    result_of,
+    two_of,
+)
+from cranfield.figures.figure import Draw, Figure
+from cranfield.figures.marks import (
+    Channel,
+    Rows,
+    chart,
+    dashed,
+    number,
+    shown_name,
+    shown_names,
+    told_apart,
+    word,
+)
+from cranfield.figures.phrases import counts_said, difference_said, level_of, measure_of, name_of
+from cranfield.figures.style import LINE2, OTHER, A, B, Drawing, Style, StyleName
+from cranfield.measures import Measure
+from cranfield.render.numbers import number_of
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_MOST_LINES = 400  # queries side by side
+_MOST_POINTS = 1_500
+_SQUARES = 40  # to a side
+_LETTERS = 80  # of a query's id
+_FLOOR = 1e-5  # of what has a logarithm, as in trec_eval
+
+_KINDS = ("better", "tied", "worse")
+_COLOURS = (A, OTHER, B)
+_SHAPES = ("triangle-up", "circle", "triangle-down")
+
+
+@dataclass(frozen=True)
+class TwoSystems:
+    """Two systems of a comparison under one measure."""
+
+    found: Comparison
+    result: Result
+    system: str
+    other: str
+
+    @property
+    def known(self) -> Measure | None:
+        """The measure; None if only its name is known."""
+        return known_measure(self.found, self.result.measure)
+
+    @property
+    def scores(self) -> Floats:
+        """The scores of both: (n_queries, 2)."""
+        names = self.found.aligned.names
+        both = [names.index(self.system), names.index(self.other)]
+        return self.found.aligned.column(self.result.measure)[:, both]
+
+    def points(self) -> list[dict[str, Any]]:
+        """Return a point for each query, the largest difference first."""
+        scores, by_ratio = self.scores, self.result.by_ratio
+        of_logs = logs(self.known, scores)
+        gain = (of_logs[:, 0] - of_logs[:, 1]).tolist()
+        found = []
+        for i in sorted(range(len(gain)), key=lambda i: -gain[i]):
+            score, other = scores[i].tolist()
+            ratio = {"ratio": math.exp(gain[i])} if by_ratio else {}
+            query = self.found.aligned.query_ids[i]
+            point = {"query_id": query, "score": score, "other_score": other}
+            found.append({**point, "difference": score - other, **ratio})
+        return found
+
+    def kinds(self, points: Rows) -> list[str]:
+        """Return for each point whether the system is better there, tied or worse."""
+        tie, turn = self.found.settings.tie, 1 if self.result.rising else -1
+        by_ratio = self.result.by_ratio
+        gains = (
+            turn * (math.log(one["ratio"]) if by_ratio else one["difference"]) for one in points
+        )
+        return [_KINDS[0 if gain > tie else 2 if gain < -tie else 1] for gain in gains]
+
+    @property
+    def title(self) -> str:
+        """What a picture of both is called."""
+        return f"{self.result.measure}: {name_of(self.system)} beside {name_of(self.other)}"
+
+    def said(self, pair: Between) -> str:
+        """Return how the two differ over all queries."""
+        first = name_of(self.system)
+        return f"{difference_said(pair, self.found.settings)}; {first} is {counts_said(pair)}"
+
+
+def two_systems(
+    figure: str,
+    found: Comparison,
+    system: str | None,
+    other: str | None,
+    measure: str | Measure | None,
+) -> TwoSystems:
+    """Return the systems and the measure that a picture is to show."""
+    result = result_of(compared(found, figure), measure)
+    return TwoSystems(found, result, *two_of(found, result, system, other))
+
+
+def differences(
+    found: Comparison,
+    system: str | None = None,
+    other: str | None = None,
+    measure: str | Measure | None = None,
+    *,
+    style: StyleName = "screen",
+) -> Figure:
+    """Draw by how much two systems differ on each query, the largest difference first.
+
+    The band is the mean difference with its interval. Of more than 400 queries, 400 are drawn.
+
+    Args:
+        found: what `compare` returns, of two systems or more.
+        system: one of them. [default: the best]
+        other: another. [default: the baseline; without, or if that is the best, the next best]
+        measure: one of those that were compared. [default: the first]
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
+
+    Returns:
+        Figure; a point, of each query, has "query_id", "score" (of `system`), "other_score" and
+        "difference"; of a measure with a geometric mean "ratio", too, by which they are then
+        ordered and drawn, scores below 0.00001 counting as 0.00001.
+
+    Raises:
+        InputError: there is one system.
+        MeasureError: a measure that was not compared.
+        OptionError: a system that there is not.
+        LibraryError: when it is drawn, if Altair or vl-convert is not installed.
+
+    >>> from cranfield import compare
+    >>> found = compare({"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.75, "q2": 0.5}})
+    >>> [(one["query_id"], one["difference"]) for one in differences(found, "b", "a").points]
+    [('q1', 0.25), ('q2', -0.5)]
+
+    """
+    two = two_systems("differences", found, system, other, measure)
+    points, pair = two.points(), between(found, two.result, two.system, two.other)
+    draw = _differences(two, points, pair)
+    return Figure(points, two.title, two.said(pair), draw, style, doubts_of(found, two.result))
+
+
+def _differences(two: TwoSystems, points: Rows, pair: Between) -> Draw:
+    by_ratio = two.result.by_ratio
+    field = "ratio" if by_ratio else "difference"
+
+    def draw(style: Style) -> Drawing:
+        n = len(points)
+        some = np.unique(np.linspace(0, n - 1, min(n, _MOST_LINES)).round().astype(int)).tolist()
+        kinds = two.kinds(points)
+        more = ({"at": i + 1, "kind": kinds[i], "none": float(by_ratio)} for i in some)
+        rows = [{**shown_point(points[i]), **one} for i, one in zip(some, more, strict=True)]
+        present = [kind for kind in _KINDS if kind in kinds]
+        x = number(
+            "at",
+            title=f"{number_of(n, 'query', 'queries')}, by {field}",
+            scale={"domain": [0.4, n + 0.6], "nice": False, "zero": False},
+            axis={"grid": False, "tickCount": 5, "format": ",d"},
+        )
+        what = "ratio of" if by_ratio else "difference in"
+        scale: Channel = {"type": "log", "nice": False} if by_ratio else {"zero": True}
+        y = number(field, title=f"{what} {measure_of(two.result)}", scale=scale)
+        base = chart(rows, x=x, y=y)
+        colour = told_apart("kind", present, _of_kinds(_COLOURS, present), style)
+        shape = told_apart("kind", present, _of_kinds(_SHAPES, present), style)
+        room = 0.8 * style.width / len(rows)  # of each query
+        stems = base.mark_rule(strokeWidth=max(0.4, min(style.line, 0.7 * room)), aria=False)
+        layers = [*_band(pair, by_ratio, style), stems.encode(y2={"field": "none"}, color=colour)]
+        if n <= _MOST_LINES:
+            size = min(style.point, max(2.0, 0.8 * room**2))
+            heads = base.mark_point(filled=True, opacity=1, size=size)
+            layers.append(heads.encode(color=colour, shape=shape, detail=word("query_id")))
+        band = f"The band is the mean {field}, dashed, with its {level_of(two.found.settings)}"
+        left_out = [f"{len(rows)} of {n:,} queries are drawn, at equal steps"] * (n > len(rows))
+        return Drawing(layers, style.height, [band, *left_out])
+
+    return draw
+
+
+def shown_point(point: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a point as a picture has it: its query's id escaped, and cut."""
+    return {**point, "query_id": shown_name(point["query_id"], _LETTERS)}
+
+
+def _of_kinds(marks: Sequence[str], present: Sequence[str]) -> list[str]:
+    return [marks[_KINDS.index(kind)] for kind in present]
+
+
+def _band(pair: Between, by_ratio: bool, style: Style) -> "Iterator[alt.Chart]":
+    """Yield the mean with its interval, from one side to the other."""
+    names = ("ratio", "ratio_low", "ratio_high") if by_ratio else ("difference", "low", "high")
+    mean, low, high = (getattr(pair, name) for name in names)
+    rows = [{"mean": mean, "low": low, "high": high}]
+    if low is not None and high is not None:
+        band = chart(rows, y=number("low"), y2={"field": "high"})
+        yield band.mark_rect(color=LINE2, opacity=0.45, aria=False)
+    yield dashed(chart(rows, y=number("mean")), style)
+
+
+def scatter(
+    found: Comparison,
+    system: str | None = None,
+    other: str | None = None,
+    measure: str | Measure | None = None,
+    *,
+    style: StyleName = "screen",
+) -> Figure:
+    """Draw each query's score under one system against that under another.
+
+    Above the line `system` scores higher. Of more than 1,500 queries, their number in each of 40 x
+    40 squares is drawn.
+
+    Args:
+        found: what `compare` returns, of two systems or more.
+        system: one of them. [default: the best]
+        other: another. [default: the baseline; without, or if that is the best, the next best]
+        measure: one of those that were compared. [default: the first]
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
+
+    Returns:
+        Figure; its points are those of `differences`.
+
+    Raises:
+        InputError: there is one system.
+        MeasureError: a measure that was not compared.
+        OptionError: a system that there is not.
+        LibraryError: when it is drawn, if Altair or vl-convert is not installed.
+
+    >>> from cranfield import compare
+    >>> found = compare({"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.75, "q2": 0.5}})
+    >>> [(one["other_score"], one["score"]) for one in scatter(found, "b", "a").points]
+    [(0.5, 0.75), (1.0, 0.5)]
+
+    """
+    two = two_systems("scatter", found, system, other, measure)
+    points, pair = two.points(), between(found, two.result, two.system, two.other)
+    draw = _scatter(two, points)
+    return Figure(points, two.title, two.said(pair), draw, style, doubts_of(found, two.result))
+
+
+def _scatter(two: TwoSystems, points: Rows) -> Draw:
+    floor = _FLOOR if two.result.by_ratio else -math.inf
+
+    def draw(style: Style) -> Drawing:
+        rows = [
+            {
+                **shown_point(point),
+                "score": max(point["score"], floor),
+                "other_score": max(point["other_score"], floor),
+            }
+            for point in points
+        ]
+        ends = _ends(two, rows)
+        scale = {"domain": ends, "nice": False, "zero": False}
+        scale |= {"type": "log"} if two.result.by_ratio else {}
+        names = shown_names((two.system, two.other), style)
+        x, y = (
+            number(
+                field,
+                title=f"{two.result.measure}, {names[name]}",
+                scale=scale,
+                axis={"tickCount": 6},
+            )
+            for field, name in (("other_score", two.other), ("score", two.system))
+        )
+        corners = [{"other_score": end, "score": end} for end in ends]
+        diagonal = dashed(chart(corners, x=x, y=y), style, "line")
+        height = 1.35 * style.height
+        if len(rows) > _MOST_POINTS:
+            squares = _squares(rows, ends, two.result.by_ratio, x, y)
+            text = f"{len(rows):,} queries: how many are in each of {_SQUARES} x {_SQUARES} squares"
+            return Drawing([squares, diagonal], height, [text])
+        kinds = two.kinds(points)
+        present = [kind for kind in _KINDS if kind in kinds]
+        base = chart(
+            [{**one, "kind": kind} for one, kind in zip(rows, kinds, strict=True)], x=x, y=y
+        )
+        marks = base.mark_point(filled=True, opacity=0.75, size=style.point)
+        colour = told_apart("kind", present, _of_kinds(_COLOURS, present), style)
+        shape = told_apart("kind", present, _of_kinds(_SHAPES, present), style)
+        layers = [diagonal, marks.encode(color=colour, shape=shape, detail=word("query_id"))]
+        return Drawing(layers, height, ["On the dashed line both score the same"])
+
+    return draw
+
+
+def _ends(two: TwoSystems, rows: Rows) -> list[float]:
+    """Return where both axes begin and end: at what the measure may be, if that is known."""
+    every = [one[field] for one in rows for field in ("score", "other_score")]
+    low, high = possible(two.known)
+    if two.result.by_ratio:
+        low = _FLOOR
+    if not (math.isfinite(low) and low <= min(every)):
+        low = min(every)
+    if not (math.isfinite(high) and max(every) <= high):
+        high = max(every)
+    return [low, high if high > low else low + 1]
+
+
+def _squares(
+    rows: Rows, ends: Sequence[float], by_ratio: bool, x: Channel, y: Channel
+) -> "alt.Chart":
+    """Return how many queries there are in each square."""
+    turn: Callable[[Any], Floats]
+    turn, back = (np.log, np.exp) if by_ratio else (np.asarray, np.asarray)
+    low, high = turn(ends).tolist()
+    edges = np.linspace(low, high, _SQUARES + 1)
+    scores = turn([[one["other_score"], one["score"]] for one in rows])
+    places = np.clip(np.searchsorted(edges, scores, side="right") - 1, 0, _SQUARES - 1)
+    cells, counts = np.unique(places, axis=0, return_counts=True)
+    edges = back(edges)
+    squares = [
+        {
+            "other_score": float(edges[i]),
+            "to": float(edges[i + 1]),
+            "score": float(edges[j]),
+            "up_to": float(edges[j + 1]),
+            "queries": n,
+        }
+        for (i, j), n in zip(cells.tolist(), counts.tolist(), strict=True)
+    ]
+    colour = number(
+        "queries",
+        scale={"type": "log", "range": ["#d5dce5", "#0d2b52"]},
+        legend={"title": "queries", "orient": "top", "format": ",d", "tickCount": 4},
+    )
+    base = chart(squares, x=x, y=y, x2={"field": "to"}, y2={"field": "up_to"}, color=colour)
+    marks: alt.Chart = base.mark_rect()
+    return marks

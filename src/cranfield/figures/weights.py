@@ -1,0 +1,140 @@
+"""What ranks are worth: how a measure values a relevant document at each rank."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cranfield.errors import MeasureError, printable
+from cranfield.figures.figure import Figure
+from cranfield.figures.marks import SHARES, chart, lines, number, points_of, ranks
+from cranfield.figures.style import COLOURS, A, Drawing, Style, StyleName
+from cranfield.measures import Measure
+from cranfield.options import checked, whole
+from cranfield.scoring.evaluate import MeasuresLike, evaluate, measures_of
+
+WEIGHTED = "P@10 RBP(p=0.8) DCG RR"
+DEPTH = 20
+_DEEPEST = 100  # points that can still be told apart
+
+
+def rank_weights(
+    measures: MeasuresLike = WEIGHTED, depth: int = DEPTH, *, style: StyleName = "screen"
+) -> Figure:
+    """Draw how much each measure values a relevant document at each rank, compared with rank 1.
+
+    For every rank, the measure scores a ranking of `depth` documents whose only relevant one, of
+    grade 1, is there. What it gives is divided by what it gives at rank 1, so that the shapes
+    can be compared: RR falls as 1/rank, DCG as 1/log2(rank + 1), RBP as p^(rank - 1), and P@10
+    values the first ten ranks alike and no other. Of a measure in which documents do not count each
+    on its own, such as AP, this is the value of one relevant document alone.
+
+    Args:
+        measures: as `evaluate` takes them; seven at most. A measure that is not above 0 at rank 1
+            is refused.
+        depth: how many ranks, 2 to 100.
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
+
+    Returns:
+        Figure; its points have "rank", "weight" and "measure".
+
+    Raises:
+        MeasureError: a measure that does not exist, too many, or one without weights.
+        OptionError: a depth out of range.
+        LibraryError: when it is drawn, if Altair or vl-convert is not installed.
+
+    >>> figure = rank_weights("P@2 RR", depth=3)
+    >>> [point["weight"] for point in figure.points]
+    [1.0, 1.0, 0.0, 1.0, 0.5, 0.3333333333333333]
+
+    """
+    wanted = measures_of(measures)
+    if len(wanted) > len(COLOURS):
+        raise MeasureError(
+            f"{len(wanted)} measures in one picture: more than {len(COLOURS)} lines cannot be "
+            "told apart"
+        )
+    names = [printable(_named(measure)) for measure in wanted]
+    points = [
+        {"rank": rank, "weight": value / values[0], "measure": name}
+        for name, values in zip(names, _alone(wanted, depth), strict=True)
+        for rank, value in enumerate(values, 1)
+    ]
+
+    def draw(style: Style) -> Drawing:
+        y = number("weight", title="weight, relative to rank 1", axis=SHARES)
+        base = chart(points, x=ranks("rank", depth), y=y)
+        layers = [one(base, "measure", names, style) for one in (lines, points_of)]
+        return Drawing(layers, style.height)
+
+    return Figure(
+        points,
+        "What a relevant document is worth at each rank",
+        "what the measure gives to the only relevant document, divided by what it gives at rank 1",
+        draw,
+        style,
+    )
+
+
+def reciprocal_rank(depth: int = DEPTH, *, style: StyleName = "screen") -> Figure:
+    """Draw how 1/rank falls: the reciprocal rank by the rank of the first relevant document.
+
+    Args:
+        depth: how many ranks, 2 to 100; up to 20, the first ten values are written out.
+        style: "screen", "paper" (a column of a two-column paper) or "slides".
+
+    Returns:
+        Figure; its points have "rank" and "value".
+
+    Raises:
+        OptionError: a depth out of range.
+        LibraryError: when it is drawn, if Altair or vl-convert is not installed.
+
+    >>> [point["rank"] for point in reciprocal_rank(3).points]
+    [1, 2, 3]
+
+    """
+    (values,) = _alone((Measure("RR"),), depth)
+    points = [{"rank": rank, "value": value} for rank, value in enumerate(values, 1)]
+
+    def draw(style: Style) -> Drawing:
+        x = ranks("rank of the first relevant document", depth)
+        base = chart(points, x=x, y=number("value", title="reciprocal rank", axis=SHARES))
+        layers = [base.mark_bar(color=A, size=0.55 * style.width / depth)]
+        if depth <= DEPTH:
+            few = base.transform_filter(f"(datum.rank <= {DEPTH / 2})")
+            texts = few.mark_text(dy=-0.7 * style.size, aria=False)
+            layers.append(texts.encode(text=number("value", format=".2~f")))
+        return Drawing(layers, style.height)
+
+    return Figure(
+        points,
+        "How 1/rank falls",
+        "RR, the reciprocal rank: 1 divided by the rank of the first relevant document",
+        draw,
+        style,
+    )
+
+
+def _alone(measures: Sequence[Measure], depth: int) -> list[list[float]]:
+    """Return what each measure gives to the only relevant document, at every rank down to depth."""
+    ranks = range(1, checked("depth", depth, whole(2, _DEEPEST)) + 1)
+    rankings = {
+        str(rank): ["relevant" if here == rank else f"other {here}" for here in ranks]
+        for rank in ranks
+    }
+    scores = evaluate({query: {"relevant": 1} for query in rankings}, rankings, measures)
+    found = []
+    for one in measures:
+        values = scores.per_query(one)
+        if one.definition.is_text or not values["1"] > 0:
+            raise MeasureError(
+                f"{one} gives {values['1']} to a ranking whose only relevant document, of grade 1, "
+                "is the first: it has no weights that could be compared with that"
+            )
+        found.append([values[query] for query in rankings])
+    return found
+
+
+def _named(measure: Measure) -> str:
+    """Return a measure's name with its real numbers, such as RBP's p, also where they are usual."""
+    reals = {name: value for name, value in measure.parameters.items() if isinstance(value, float)}
+    return str(replace(measure, given=tuple((dict(measure.given) | reals).items())))

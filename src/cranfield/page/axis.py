@@ -1,0 +1,54 @@
+"""Axis: a range of numbers across the width of a column, and where its ticks are."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_MARGIN = 0.04  # of the range, to either side
+_TICKS = 5  # at most, or one more
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The numbers from `low` to `high`, as shares of a width."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, values: Iterable[float]) -> "Axis":
+        """Return an axis that has some room beside all values; 1 wide if they are all the same."""
+        every = list(values)
+        low, high = min(every), max(every)
+        margin = _MARGIN * (high - low) or 0.5 * max(abs(low), 1e-9)
+        return cls(low - margin, high + margin)
+
+    def at(self, value: float) -> str:
+        """Return where a value is, in percent of the width.
+
+        >>> Axis(0, 2).at(0.5)
+        '25%'
+        """
+        return share(value - self.low, self.high - self.low)
+
+    @property
+    def ticks(self) -> Sequence[float]:
+        """The round numbers within it: some five.
+
+        >>> Axis(0.43, 0.82).ticks
+        [0.5, 0.6, 0.7, 0.8]
+        """
+        span = self.high - self.low
+        size = 10.0 ** math.floor(math.log10(span / _TICKS))
+        step = next(size * n for n in (1, 2, 5, 10) if span / (size * n) <= _TICKS)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [float(f"{n * step:.12g}") for n in range(first, last + 1)]
+
+
+def share(part: float, whole: float) -> str:
+    """Return a part in percent of a whole, as an attribute of SVG.
+
+    >>> share(1, 3), share(0, 0)
+    ('33.333%', '0%')
+    """
+    return f"{100 * part / whole if whole else 0:.5g}%"

@@ -1,0 +1,66 @@
+"""Down the rankings: a measure by its cutoff, precision by recall, what is judged at each rank.
+
+The numbers are those of the figures; here they are put into rows of numbers, a row for each system.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cranfield.comparison.comparison import Comparison
+from cranfield.errors import MeasureError
+from cranfield.figures.curves import by_cutoff, precision_recall
+from cranfield.figures.matrix import judged_by_rank
+from cranfield.measures import parse
+
+Points = Sequence[Mapping[str, Any]]
+
+
+def cutoffs(found: Comparison) -> dict[str, Any] | None:
+    """Return the first measure that has a cutoff, at one cutoff after the other; None: none has."""
+    for measure in found.aligned.measures:
+        try:
+            points = by_cutoff(found, measure).points
+        except MeasureError:
+            continue
+        named = str(parse(measure).definition.name)
+        return {"measure": named, **_rows(points, "cutoff", ("mean", "low", "high"))}
+    return None
+
+
+def recall(found: Comparison) -> dict[str, Any] | None:
+    """Return mean interpolated precision at each level of recall; None where that has no meaning.
+
+    It takes one grade for each document, and one order.
+    """
+    try:
+        points = precision_recall(found).points
+    except MeasureError:
+        return None
+    rows = _rows(points, "recall", ("precision", "low", "high"))
+    return {"mean" if name == "precision" else name: row for name, row in rows.items()}
+
+
+def judged(found: Comparison, depth: int) -> dict[str, Any] | None:
+    """Return which share is judged at each rank; None of judgments that do not say it."""
+    source = found.aligned.source
+    if source is None or source.judged is None:
+        return None
+    rows = _rows(judged_by_rank(found, depth).points, "rank", ("judged",))
+    return {"at": rows["at"], "share": rows["judged"]}
+
+
+def _rows(points: Points, at: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return points of several systems as rows: a list for each name, with a row for each system.
+
+    >>> points = [{"s": "a", "k": 1, "mean": 0.5}, {"s": "a", "k": 2, "mean": 0.25}]
+    >>> _rows([{"system": one.pop("s"), **one} for one in points], "k", ["mean"])
+    {'at': [1, 2], 'mean': [[0.5, 0.25]]}
+    """
+    places = list(dict.fromkeys(one[at] for one in points))
+    width = len(places)
+    columns = {name: [one[name] for one in points] for name in names}
+    rows = {
+        name: [column[i : i + width] for i in range(0, len(column), width)]
+        for name, column in columns.items()
+    }
+    return {"at": places, **rows}

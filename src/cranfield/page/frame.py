@@ -1,0 +1,77 @@
+"""The frame of a page, filled: what stands in it, and the policy that holds it together."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+_PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
+
+
+_HERE = Path(__file__).parent
+# The script that runs before anything is painted: the theme that the reader chose before; and that
+# scripts run at all.
+_FIRST = (
+    'try{const t=localStorage.getItem("cranfield-theme");'
+    'if(t==="dark"||t==="light")document.documentElement.dataset.theme=t}catch{}'
+    'document.documentElement.classList.add("js")'
+)
+
+
+@cache
+def frame() -> str:
+    """Return the HTML of the page, with a `{{NAME}}` for each part that depends on the data."""
+    return (_HERE / "frame.html").read_text("utf-8")
+
+
+@cache
+def style() -> str:
+    """Return the style sheet."""
+    return (_HERE / "style.css").read_text("utf-8")
+
+
+@cache
+def script() -> str:
+    """Return the script: its files in the order of the numbers that they begin with, in a function.
+
+    A file uses what those before it define; what comes later it uses only when the page started.
+
+    >>> script().startswith('"use strict";')
+    True
+    """
+    files = sorted((_HERE / "script").glob("*.js"))
+    parts = "\n".join(one.read_text("utf-8") for one in files)
+    return f'"use strict";\n(() => {{\n{parts}\n}})();\n'
+
+
+def filled(parts: Mapping[str, str]) -> str:
+    """Return the page: the frame with its parts, each of them put in once and not looked at again.
+
+    The content security policy lets nothing run, or style, but what comes with the package; and
+    lets nothing be loaded, sent or embedded.
+    """
+    own = {"STYLE": style(), "THEME": _FIRST, "SCRIPT": script()}
+    whole = {**parts, **own, "CSP": _policy(own)}
+    return _PLACE.sub(lambda found: whole[found[1]], frame())
+
+
+def _policy(own: Mapping[str, str]) -> str:
+    """Return the content security policy: hashes of the script and the style, nothing else."""
+    sources = {name: f"'sha256-{_digest(text)}'" for name, text in own.items()}
+    rules = (
+        "default-src 'none'",
+        f"script-src {sources['THEME']} {sources['SCRIPT']}",
+        f"style-src {sources['STYLE']}",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+    return "; ".join(rules)
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

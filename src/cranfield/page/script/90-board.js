@@ -1,0 +1,131 @@
+// The leaderboard: Python wrote it for the first measure; here its cells follow the measure chosen.
+
+const board = byId("board");
+let boardMeasure = 0;
+
+/** How the cells of each column are written, by the key of its head. */
+const CELLS = {
+  rank: (cell, row, place) => cell.replaceChildren(String(place + 1)),
+  mean: (cell, row, place) => {
+    cell.replaceChildren(fixed(row.mean, DECIMALS));
+    cell.dataset.v = String(row.mean);
+    cell.classList.toggle("best", two && row.mean === content.board[choice.measure][0].mean);
+  },
+  low: (cell, row) =>
+    cell.replaceChildren(row.low == null ? "" : `${fixed(row.low, 3)} – ${fixed(row.high, 3)}`),
+  diff: (cell, row) => {
+    const change = byRatio(choice.measure) ? (row.ratio ?? row.diff) : row.diff;
+    if (change == null) return;
+    const [kind, mark, title] = {
+      1: ["up", "▲", "better, beyond chance"],
+      "-1": ["down", "▼", "worse, beyond chance"],
+      0: ["none", "○", "no evidence of a difference"],
+    }[row.verdict ?? 0];
+    cell.replaceChildren(`${changeText(change, choice.measure)} `, make("span", { class: kind, title }, mark));
+    cell.dataset.v = String(change);
+  },
+  p_adjusted: (cell, row) => {
+    if (row.p_adjusted == null) cell.replaceChildren("");
+    else cell.replaceChildren(row.p_adjusted < 0.00005 ? "<0.0001" : row.p_adjusted.toFixed(4));
+    cell.dataset.v = String(row.p_adjusted);
+  },
+  wins: (cell, row) => {
+    const { wins, ties, losses } = row;
+    if (wins == null) return;
+    const n = wins + ties + losses;
+    const part = (from, size, kind) =>
+      draw("rect", { x: `${(100 * from) / n}%`, width: `${(100 * size) / n}%`, height: 8, class: kind });
+    const bars = [part(0, wins, "fa"), part(wins, ties, "ft"), part(wins + ties, losses, "fb")];
+    const svg = draw("svg", { width: "100%", height: 8, "aria-hidden": "true" }, bars);
+    cell.replaceChildren(svg, make("span", {}, `${wins} / ${ties} / ${losses}`));
+  },
+  judged: (cell, row) => {
+    if (row.judged == null) cell.replaceChildren("");
+    else {
+      const little = row.little ? { class: "warn", title: "much less judged than another system" } : {};
+      cell.replaceChildren(make("span", little, percentOf(row.judged)));
+    }
+    cell.dataset.v = String(row.judged);
+  },
+};
+
+/** The picture of the intervals, on an axis that all rows share. */
+function intervalPicture(row, { x, marks, base }) {
+  const upright = (value, kind) => draw("line", { x1: x(value), x2: x(value), y1: 0, y2: "100%", class: kind });
+  const svg = draw("svg", { height: 36, width: "100%", "aria-hidden": "true" });
+  svg.append(...marks.map((mark) => upright(mark, "grid")));
+  if (base) svg.append(upright(base.mean, "base"));
+  if (row.low != null) {
+    const width = `${parseFloat(x(row.high)) - parseFloat(x(row.low))}%`;
+    svg.append(draw("rect", { x: x(row.low), width, y: 14, height: 8, rx: 4, class: "ci" }));
+  }
+  svg.append(draw("circle", { cx: x(row.mean), cy: 18, r: 4.5, class: "dot" }));
+  return svg;
+}
+
+/** From the lowest end of an interval to the highest, and a little more. */
+function intervalAxis(rows) {
+  const ends = rows.flatMap(({ mean, low, high }) => [mean, low, high]).filter((one) => one != null);
+  const pad = 0.04 * (Math.max(...ends) - Math.min(...ends)) || 0.05;
+  const [low, high] = [Math.min(...ends) - pad, Math.max(...ends) + pad];
+  const share = scale(low, high, 0, 100);
+  const base = rows.find((row) => row.s === content.baseline);
+  return { x: (value) => `${share(value).toFixed(3)}%`, marks: ticks(low, high), base };
+}
+
+/** Write the cells of another measure, the best system first. */
+function showBoard() {
+  if (boardMeasure === choice.measure) return;
+  boardMeasure = choice.measure;
+  const rows = content.board[choice.measure];
+  const axis = intervalAxis(rows);
+  const heads = [...board.tHead.rows[0].cells];
+  const byKey = (key) => heads.findIndex((head) => head.dataset.key === key);
+  const meanHead = heads[byKey("mean")];
+  (meanHead?.querySelector("button") ?? meanHead)?.replaceChildren(measureName(choice.measure));
+  const plot = heads.findIndex((head) => head.classList.contains("plot"));
+  heads[plot]?.replaceChildren(
+    draw(
+      "svg",
+      { height: 16, width: "100%", "aria-hidden": "true" },
+      axis.marks.map((mark) => label(axis.x(mark), 11, plain(mark), "tick")),
+    ),
+  );
+  const alike = new Set(content.alike[choice.measure]);
+  const lines = new Map([...board.tBodies[0].rows].map((line) => [Number(line.dataset.s), line]));
+  rows.forEach((row, place) => {
+    const line = lines.get(row.s);
+    if (!line) return;
+    for (const [key, write] of Object.entries(CELLS)) {
+      const cell = line.cells[byKey(key)];
+      if (cell) write(cell, row, place);
+    }
+    line.cells[plot]?.replaceChildren(intervalPicture(row, axis));
+    line.querySelector(".eq")?.remove();
+    if (alike.has(row.s)) {
+      const title = "no evidence of a difference from the first, by the test of all pairs";
+      line.querySelector("th").append(make("span", { class: "eq", title }, "≈1"));
+    }
+    board.tBodies[0].append(line);
+  });
+  sortedBy(board, "mean");
+}
+
+/** Mark the rows of A and B, and check their buttons. */
+function markBoard() {
+  for (const line of board.tBodies[0].rows) {
+    const system = Number(line.dataset.s);
+    line.classList.toggle("is-a", system === choice.a);
+    line.classList.toggle("is-b", system === choice.b);
+    for (const input of line.querySelectorAll("input[type=radio]"))
+      input.checked = system === (input.name === "side-a" ? choice.a : choice.b);
+  }
+}
+
+function startBoard() {
+  board.addEventListener("change", ({ target }) => {
+    const system = Number(target.value);
+    if (target.name === "side-a") chooseSide("a", system);
+    else if (target.name === "side-b") chooseSide("b", system);
+  });
+}

@@ -1,0 +1,150 @@
+"""What a report's page holds, read back without a browser: its elements, its data, its scores."""
+
+import base64
+import gzip
+import json
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+VOID = {"meta", "link", "input", "br"}
+
+
+@dataclass
+class Element:
+    """An element of the page, with what is in it."""
+
+    tag: str
+    attributes: dict[str, str | None] = field(default_factory=dict)
+    children: list["Element | str"] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All text in it."""
+        return "".join(one if isinstance(one, str) else one.text for one in self.children)
+
+    @property
+    def inside(self) -> list["Element"]:
+        """Every element in it, in the order of the page."""
+        found = []
+        for one in self.children:
+            if isinstance(one, Element):
+                found += [one, *one.inside]
+        return found
+
+    def all(self, tag: str, class_: str | None = None) -> list["Element"]:
+        """Return the elements in it with a tag, and of a class."""
+        return [
+            one
+            for one in self.inside
+            if one.tag == tag and (class_ is None or class_ in one.classes)
+        ]
+
+    def by_id(self, name: str) -> "Element":
+        """Return the element with an id."""
+        (found,) = (one for one in self.inside if one.attributes.get("id") == name)
+        return found
+
+    @property
+    def classes(self) -> list[str]:
+        """Its classes."""
+        return (self.attributes.get("class") or "").split()
+
+
+class _Parser(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open = [Element("page")]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len({*names}), names
+        one = Element(tag, dict(attrs))
+        self.open[-1].children.append(one)
+        if tag not in VOID:
+            self.open.append(one)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open[-1].children.append(Element(tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open[-1].tag == tag, (tag, self.open[-1])
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.open[-1].children.append(data)
+
+
+def parsed(html: str) -> Element:
+    """Return the page as elements; every element must be closed where it belongs."""
+    parser = _Parser()
+    parser.feed(html)
+    parser.close()
+    assert len(parser.open) == 1, parser.open[-1]
+    return parser.open[0]
+
+
+@dataclass
+class Page:
+    """A page, taken apart."""
+
+    html: str
+
+    def __post_init__(self) -> None:
+        self.root = parsed(self.html)
+        self.data: dict[str, Any] = json.loads(self._part("data"), parse_constant=_refused)
+
+    def _part(self, name: str) -> str:
+        (found,) = re.findall(
+            rf'<script type="[a-z/]+" id="{name}">(.*?)</script>', self.html, re.S
+        )
+        return str(found)
+
+    @property
+    def lists(self) -> dict[int, dict[str, Any]]:
+        """The rankings, by the number of the query."""
+        return {int(query): one for query, one in self._unpacked("lists").items()}
+
+    @property
+    def sheets(self) -> dict[tuple[int, int], str]:
+        """The worksheets, by the numbers of query and system."""
+        found = {}
+        for key, text in self._unpacked("sheets").items():
+            query, _, system = key.partition(",")
+            found[int(query), int(system)] = text
+        return found
+
+    def _unpacked(self, name: str) -> Any:
+        part = self._part(name)
+        return json.loads(gzip.decompress(base64.b64decode(part, validate=True))) if part else {}
+
+    def scores(self, measure: int) -> npt.NDArray[np.float64]:
+        """Return the scores of a measure: (n_systems, n_queries)."""
+        raw = gzip.decompress(base64.b64decode(self._part("scores"), validate=True))
+        shape = len(self.data["systems"]), len(self.data["queries"])
+        at = 0
+        blocks = [one for one in self.data["measures"] if one["queries"] is not None]
+        for n, one in enumerate(blocks):
+            assert one["queries"] == n
+            size = shape[0] * shape[1] * (8 if one["unit"] is None else 2)
+            block, at = raw[at : at + size], at + size
+            if one is self.data["measures"][measure]:
+                if one["unit"] is None:
+                    return np.frombuffer(block, "<f8").reshape(shape)
+                return np.frombuffer(block, "<u2").reshape(shape) / one["unit"]
+        raise AssertionError(f"measure {measure} has no scores")
+
+    def whole(self) -> None:
+        """Check that the blocks of scores are as long as they should be, and no longer."""
+        raw = gzip.decompress(base64.b64decode(self._part("scores"), validate=True))
+        n = len(self.data["systems"]) * len(self.data["queries"])
+        units = [one["unit"] for one in self.data["measures"] if one["queries"] is not None]
+        assert len(raw) == sum(n * (8 if unit is None else 2) for unit in units)
+
+
+def _refused(constant: str) -> None:
+    raise AssertionError(f"{constant} in JSON")

@@ -1,0 +1,479 @@
+"""The report in a browser: it is silent, and what it draws are the numbers of the comparison."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.browser import Browser, Page
+from helpers.pages import KINDS, Made, Pages
+
+from cranfield import Comparison, demo, explain, figures
+from cranfield.comparison.compare import compared
+
+pytestmark = pytest.mark.more
+
+# The values at marks of a chart, from the labels of its axes: a line of an axis, and its label
+# after it. `along` is "x" or "y".
+READ = """
+globalThis.inverse = (svg, along) => {
+  const [one, other] = along === "x" ? ["x1", "x2"] : ["y1", "y2"];
+  const known = [];
+  for (const line of svg.querySelectorAll("line.axis")) {
+    if (line.getAttribute(one) !== line.getAttribute(other)) continue;
+    const text = line.nextElementSibling.textContent.replace("\\u2212", "-");
+    known.push([Number(line.getAttribute(one)), Number(text)]);
+  }
+  const [from, to] = [known[0], known[known.length - 1]];
+  const slope = (to[1] - from[1]) / (to[0] - from[0]);
+  return (px) => from[1] + (Number(px) - from[0]) * slope;
+};
+globalThis.marks = (selector, along, attribute, key) => {
+  const svg = document.querySelector(selector).closest("svg");
+  const value = inverse(svg, along);
+  return [...document.querySelectorAll(selector)].map((mark) =>
+    [Number(mark.dataset[key]), value(mark.getAttribute(attribute))]);
+};
+"""
+
+
+def quiet(page: Page) -> None:
+    """Assert that a page says nothing, asks for nothing; that nothing ran or was refused."""
+    page.settle()
+    assert page.messages == []
+    assert page.requests == []
+    assert page.refused() == []
+    assert page.evaluate("globalThis.ran") is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_silent_and_asks_for_nothing(browser: Browser, pages: Pages, kind: str) -> None:
+    with browser.open(pages(kind).path) as page:
+        quiet(page)
+        drawn = page.each("main svg[role=img], main [role=slider] svg", "it.childNodes.length")
+        assert all(n > 2 for n in drawn)
+        assert page.each("section > figure, .two > figure", "it.childNodes.length").count(0) == 0
+        assert page.each("section:not([hidden])", "it.getBoundingClientRect().height > 40")
+
+
+SECTIONS = {"which", "where", "query", "depth", "pairs", "steady", "amount", "parts", "holes"} | {
+    *("all", "recipe")
+}
+LACKING = {
+    "demonstration": set(),
+    "saved": {"depth", "amount", "parts", "holes"},
+    "one run": {"where", "pairs", "parts"},
+    "geometric": {"parts"},
+    "one query": {"pairs", "parts"},
+}
+
+
+@pytest.mark.parametrize("kind", LACKING)
+def test_sections_are_there_that_have_something_to_show(
+    browser: Browser, pages: Pages, kind: str
+) -> None:
+    with browser.open(pages(kind).path) as page:
+        assert set(page.each("main > section[id]", "it.id")) == SECTIONS - LACKING[kind]
+        links = page.each("#nav a", "it.hash.slice(1)")
+        assert set(links) <= set(page.each("section[id]", "it.id"))
+
+
+def test_the_real_collection(browser: Browser, pages: Pages, data: Path) -> None:
+    made = pages("deep learning", data)
+    with browser.open(made.path) as page:
+        quiet(page)
+        _differences_are(page, made, made.found.results[0].ordered[0].name, "bm25")
+        assert len(page.each("#matrix rect.cell")) == 2 * sum(
+            one["verdict"] is not None for one in figures.pair_matrix(made.found).points
+        )
+        _board_is(page, made)
+
+
+@pytest.mark.parametrize("kind", ["demonstration", "saved", "geometric", "odd grades", "one run"])
+def test_the_cells_of_the_leaderboard_under_every_measure(
+    browser: Browser, pages: Pages, kind: str
+) -> None:
+    made = pages(kind)
+    with browser.open(made.path) as page:
+        _board_is(page, made)
+
+
+def _board_is(page: Page, made: Made) -> None:
+    for measure in dict.fromkeys(one.measure for one in made.found.results):
+        page.choose("#pick-measure", measure)
+        result = made.found[measure]
+        rows = page.each(
+            "#board tbody tr",
+            "[...it.cells].map((cell) => cell.dataset.v == null ? null : Number(cell.dataset.v))",
+        )
+        names = page.each("#board tbody th bdi")
+        heads = page.each("#board thead th", "it.dataset.key ?? ''")
+        texts = page.each("#board tbody tr", "[...it.cells].map((cell) => cell.innerText.trim())")
+        assert names == [one.name for one in result.ordered]
+        points = figures.leaderboard(made.found, measure).points
+        for i, point in enumerate(points):
+            cell = dict(zip(heads, rows[i], strict=True))
+            text = dict(zip(heads, texts[i], strict=True))
+            assert cell["mean"] == point["mean"]
+            assert text["mean"] == f"{point['mean']:.4f}"
+            assert text["rank"] == str(i + 1)
+            if point["low"] is not None:
+                low, high = (f"{point[end]:.3f}".replace("-", "\u2212") for end in ("low", "high"))
+                assert (
+                    text["low"].split() == [low, "\u2013", high]
+                    or text["low"] == f"{low}\u2013{high}"
+                )
+            if "diff" in cell and point["difference"] is not None:
+                change = point["difference"] if point["ratio"] is None else point["ratio"]
+                assert cell["diff"] == change
+                mark = {"better": "▲", "worse": "▼", None: "○"}[point["verdict"]]
+                assert text["diff"].endswith(mark)
+                assert text["wins"].endswith(
+                    f"{point['wins']} / {point['ties']} / {point['losses']}"
+                )
+            if "p_adjusted" in cell and point["p_adjusted"] is not None:
+                assert cell["p_adjusted"] == point["p_adjusted"]
+
+
+def test_the_intervals_are_where_the_axis_says(browser: Browser, pages: Pages) -> None:
+    made = pages("demonstration")
+    points = figures.leaderboard(made.found).points
+    with browser.open(made.path) as page:
+        ticks = page.each(
+            "#board th.plot text", "[parseFloat(it.getAttribute('x')), it.textContent]"
+        )
+        (x0, v0), (x1, v1) = ticks[0], ticks[-1]
+        slope = (float(v1) - float(v0)) / (x1 - x0)
+        value = [
+            [float(v0) + (x - x0) * slope for x in found]
+            for found in page.each(
+                "#board tbody td.plot svg",
+                "((box, dot) => [dot.getAttribute('cx'), box.getAttribute('x'),"
+                " parseFloat(box.getAttribute('x')) + parseFloat(box.getAttribute('width'))]"
+                ".map(parseFloat))(it.querySelector('.ci'), it.querySelector('.dot'))",
+            )
+        ]
+    for found, point in zip(value, points, strict=True):
+        assert found == pytest.approx([point["mean"], point["low"], point["high"]], abs=1e-4)
+
+
+def test_the_means_of_all_measures(browser: Browser, pages: Pages) -> None:
+    made = pages("demonstration")
+    with browser.open(made.path) as page:
+        found = page.each("#means tbody tr td", "[Number(it.dataset.v), it.textContent]")
+        names = page.each("#means tbody th bdi")
+    expected = [
+        next(one.mean for one in result.systems if one.name == name)
+        for name in names
+        for result in made.found.results
+        if result.slice is None
+    ]
+    assert [value for value, _ in found] == expected
+    assert [text for _, text in found] == [f"{value:.4f}" for value in expected]
+
+
+def _differences_are(page: Page, made: Made, a: str, b: str) -> None:
+    page.evaluate(READ)
+    ids = list(made.found.aligned.query_ids)
+    points = figures.differences(made.found, a, b).points
+    drawn = page.evaluate('marks("#differences circle[data-q]", "y", "cy", "q")')
+    assert [ids[query] for query, _ in drawn] == [one["query_id"] for one in points]
+    expected = [one["difference"] for one in points]
+    assert [value for _, value in drawn] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["demonstration", "saved", "odd grades"])
+def test_the_differences_are_drawn_as_they_are(browser: Browser, pages: Pages, kind: str) -> None:
+    made = pages(kind)
+    names = [one.name for one in made.found.results[0].ordered]
+    with browser.open(made.path) as page:
+        for a, b in ((names[0], names[1]), (names[2], names[1])):
+            page.choose("#pick-a", a)
+            page.choose("#pick-b", b)
+            _differences_are(page, made, a, b)
+            _scatter_is(page, made, a, b)
+
+
+def _scatter_is(page: Page, made: Made, a: str, b: str) -> None:
+    ids = list(made.found.aligned.query_ids)
+    points = {one["query_id"]: one for one in figures.scatter(made.found, a, b).points}
+    up = page.evaluate('marks("#scatter circle[data-q]", "y", "cy", "q")')
+    across = page.evaluate('marks("#scatter circle[data-q]", "x", "cx", "q")')
+    assert len(up) == len(points)
+    for (query, score), (_, other) in zip(up, across, strict=True):
+        point = points[ids[query]]
+        assert (score, other) == pytest.approx((point["score"], point["other_score"]), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["demonstration", "saved", "geometric"])
+def test_the_sentence_of_a_and_b_is_the_pair_of_the_comparison(
+    browser: Browser, pages: Pages, kind: str
+) -> None:
+    made = pages(kind)
+    names = [one.name for one in made.found.results[0].ordered]
+    with browser.open(made.path) as page:
+        for a, b in ((names[0], names[-1]), (names[-1], names[0])):
+            page.choose("#pick-a", a)
+            page.choose("#pick-b", b)
+            said = page.one("#where-said")
+            pair = next(
+                one
+                for one in figures.leaderboard(_with_baseline(made.found, b)).points
+                if one["system"] == a
+            )
+            n = sum(pair[one] for one in ("wins", "ties", "losses"))
+            wins, ties, losses = pair["wins"], pair["ties"], pair["losses"]
+            assert f"better on {wins}, the same on {ties}, worse on {losses} of {n}" in said
+            change = (
+                f"{pair['difference']:+.4f}"
+                if pair["ratio"] is None
+                else f"\u00d7{pair['ratio']:.4f}"
+            )
+            assert change.replace("-", "\u2212") in said
+
+
+def _with_baseline(found: Comparison, baseline: str) -> Comparison:
+    """Compare the same scores with another baseline."""
+    return compared(found.aligned, replace(found.settings, baseline=baseline))
+
+
+def _curve(page: Page, figure: str) -> dict[int, list[tuple[float, float]]]:
+    lines = page.evaluate(
+        f"""((value) => [...document.querySelectorAll("#{figure} path[data-s]")].map((path) =>
+        [Number(path.dataset.s), path.getAttribute("d").slice(1).split("L").map((spot) =>
+        spot.split(",").map(Number)).map(([x, y]) => [x, value(y)])]))
+        (inverse(document.querySelector("#{figure} svg"), "y"))"""
+    )
+    return dict(lines)
+
+
+def test_the_curves_are_the_points_of_the_figures(browser: Browser, pages: Pages) -> None:
+    made = pages("demonstration")
+    names = list(made.found.aligned.names)
+    with browser.open(made.path) as page:
+        page.evaluate(READ)
+        for figure, points in (
+            ("cutoffs", figures.by_cutoff(made.found).points),
+            ("recall", figures.precision_recall(made.found).points),
+        ):
+            lines = _curve(page, figure)
+            assert len(lines) == len(names)
+            for system, spots in lines.items():
+                expected = [
+                    one["mean"] if "mean" in one else one["precision"]
+                    for one in points
+                    if one["system"] == names[system]
+                ]
+                # Spots are written to a tenth of a pixel, of some 250.
+                assert len(spots) > 5
+                assert [value for _, value in spots] == pytest.approx(expected, abs=6e-4)
+
+
+def test_the_matrix_is_the_pairs(browser: Browser, pages: Pages) -> None:
+    made = pages("demonstration")
+    with browser.open(made.path) as page:
+        names = [one.name for one in made.found.results[0].ordered]
+        texts = page.each("#matrix text", "[it.textContent, it.getAttribute('class') ?? '']")
+        cells = [text for text, kind in texts if kind in ("on mid", "mid")]
+    by_pair = {
+        (one["system"], one["other"]): one["difference"]
+        for one in figures.pair_matrix(made.found).points
+    }
+    expected = []
+    for a in names:
+        for b in names:
+            if a != b:
+                value = by_pair[a, b] if (a, b) in by_pair else -by_pair[b, a]
+                expected.append(f"{value:+.2f}".replace("0.", ".").replace("-", "\u2212"))
+    assert cells == expected
+
+
+def test_the_boxes_of_the_spread(browser: Browser, pages: Pages) -> None:
+    made = pages("demonstration")
+    names = list(made.found.aligned.names)
+    points = {one["system"]: one for one in figures.spread(made.found).points}
+    with browser.open(made.path) as page:
+        page.evaluate(READ)
+        left = dict(page.evaluate('marks("#spread rect[data-s]", "x", "x", "s")'))
+        width = page.each("#spread rect[data-s]", "Number(it.getAttribute('width'))")
+        right = page.evaluate(
+            """((value) => [...document.querySelectorAll("#spread rect[data-s]")].map((box) =>
+            value(Number(box.getAttribute("x")) + Number(box.getAttribute("width")))))
+            (inverse(document.querySelector("#spread svg"), "x"))"""
+        )
+        assert len(width) == len(names)
+        for (system, low), high in zip(left.items(), right, strict=True):
+            point = points[names[system]]
+            assert (low, high) == pytest.approx((point["q25"], point["q75"]), abs=1e-9)
+
+
+def test_how_much_was_judged(browser: Browser, pages: Pages) -> None:
+    made = pages("demonstration")
+    points = figures.judged_by_rank(made.found).points
+    expected = [
+        str(int(100 * one["judged"]))
+        for name in (one.name for one in made.found.results[0].ordered)
+        for one in points
+        if one["system"] == name and one["judged"] is not None and one["judged"] < 0.9995
+    ]
+    with browser.open(made.path) as page:
+        assert page.each("#judged text.on") == expected
+
+
+def test_slices_show_their_means(browser: Browser, pages: Pages) -> None:
+    made = pages("demonstration")
+    expected: dict[Any, list[str]] = {}
+    for one in figures.by_slice(made.found).points:
+        expected.setdefault(one["slice"], []).append(f"{one['mean']:.4f}")
+    with browser.open(made.path) as page:
+        titles = page.each("#slices .panel h4 bdi")
+        texts = page.each(
+            "#slices .panel svg", "[...it.querySelectorAll('text')].map((one) => one.textContent)"
+        )
+    assert set(titles) == set(expected)
+    for title, found in zip(titles, texts, strict=True):
+        means = [text for text in found if len(text) == 6 and text.startswith("0.")]
+        assert sorted(means) == sorted(expected[title])
+
+
+def test_every_query_in_the_list_has_its_difference(browser: Browser, pages: Pages) -> None:
+    made = pages("demonstration")
+    points = figures.differences(made.found).points
+    ids = list(made.found.aligned.query_ids)
+    seen: dict[str, str] = {}
+    with browser.open(made.path) as page:
+        for _ in range(len(points)):
+            for query, gap in page.each(
+                "#rows .q", "[Number(it.dataset.q), it.querySelector('.gap').textContent]"
+            ):
+                seen[ids[query]] = gap
+            if len(seen) == len(points):
+                break
+            page.evaluate('document.getElementById("queries").scrollTop += 400')
+            page.settle()
+    expected = {
+        one["query_id"]: f"{one['difference']:+.3f}".replace("-", "\u2212")
+        .replace("+0.000", "0.000")
+        .replace("\u22120.000", "0.000")
+        for one in points
+    }
+    assert seen == expected
+
+
+def test_the_rankings_are_those_of_the_runs(browser: Browser, pages: Pages) -> None:
+    made = pages("demonstration")
+    best, base = made.found.results[0].ordered[0].name, "bm25"
+    query = "q22"
+    qrels = {
+        doc: int(grade)
+        for one, _, doc, grade in (
+            line.split() for line in demo.QRELS.read_text("utf-8").splitlines()
+        )
+        if one == query
+    }
+    with browser.open(made.path, fragment=f"q={query}") as page:
+        assert page.one("#stage h3") == demo.queries()[query]
+        columns = page.each(
+            "#stage .ranking",
+            "[...it.querySelectorAll('.doc')].map((doc) => [doc.querySelector('.id').textContent,"
+            " doc.querySelector('.chip').textContent, doc.querySelector('.snippet').textContent])",
+        )
+        scores = page.each("#stage .ranking .score")
+        sheets = page.each("#stage details.sheet pre")
+    for column, score, system in zip(columns, scores, (best, base), strict=True):
+        rows = [
+            line.split()
+            for line in next(one for one in demo.RUNS if one.stem == system)
+            .read_text("utf-8")
+            .splitlines()
+        ]
+        ranked = sorted(((float(row[4]), row[2]) for row in rows if row[0] == query), reverse=True)
+        docs = [doc for _, doc in ranked[:10]]
+        assert [doc for doc, _, _ in column] == docs
+        for doc, chip, snippet in column:
+            told = made.told["doc_texts"][doc]
+            assert chip == (f"grade {qrels[doc]}" if doc in qrels else "not judged\u2013")
+            assert snippet.rstrip("…") in told
+        value = explain(demo.QRELS, demo.HERE / f"{system}.run", "nDCG@10", query)
+        assert score == f"{float(value.value):.4f}"
+        assert str(value).strip() in [sheet.strip() for sheet in sheets]
+
+
+def test_thousands_of_queries_are_binned_and_the_page_says_so(
+    browser: Browser, pages: Pages
+) -> None:
+    made = pages("large")
+    with browser.open(made.path) as page:
+        quiet(page)
+        assert "each pixel" in page.one("#differences", "it.textContent")
+        assert page.each("#differences circle[data-q]") == []
+        assert 20 < len(page.each("#scatter rect")) <= 40 * 40
+        assert len(page.each("#rows .q")) < 40
+        assert page.evaluate("document.querySelectorAll('*').length") < 12_000
+    assert made.path.stat().st_size < 3_000_000
+
+
+def test_hostile_texts_stay_texts(browser: Browser, pages: Pages) -> None:
+    made = pages("hostile")
+    with browser.open(made.path) as page:
+        quiet(page)
+        for _ in range(len(made.found.aligned.query_ids)):
+            _holds_no_code(page)
+            page.focus("#queries")
+            page.press("ArrowDown")
+            page.click("#stage .ranking .doc")
+        page.type("x")
+        page.focus("#find")
+        page.type("<script>")
+        for measure in ("AP", "nDCG@10"):
+            page.choose("#pick-measure", measure)
+        page.click("#swap")
+        page.hover("#matrix svg")
+        page.hover("#differences svg")
+        _holds_no_code(page)
+        quiet(page)
+        assert page.evaluate("document.title") == made.told["title"]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def _holds_no_code(page: Page) -> None:
+    """Assert that the document has the page's own scripts, no listener, no link from data."""
+    found = page.evaluate(
+        """[...document.querySelectorAll("*")].flatMap((it) => [...it.attributes].map((one) =>
+        [it.localName, one.name, one.value.slice(0, 80)])).filter(([tag, name, value]) =>
+        name.startsWith("on") || name === "src" || name === "srcdoc" || name === "xlink:href" ||
+        (name === "href" && !value.startsWith("#") && value !== "data:,"))"""
+    )
+    assert found == []
+    assert len(page.each("script")) == 6
+    assert page.each("img, iframe, object, embed, base, form:not(#choice)") == []
+    unseen = page.evaluate(
+        r"/[\u0000-\u0008\u000e-\u001f\u202a-\u202e\u2066-\u2069]/.test(document.body.innerText)"
+    )
+    assert unseen is False
+
+
+def test_the_policy_holds_from_within(browser: Browser, pages: Pages) -> None:
+    """A script that somebody put into the page does not run, and what it could load is refused."""
+    tries: list[Callable[[Page], None]] = [
+        lambda page: page.evaluate(
+            '(() => { try { document.body.append(Object.assign(document.createElement("script"),'
+            ' {text: "globalThis.ran=1"})) } catch {} })()'
+        ),
+        lambda page: page.evaluate(
+            '(() => { try { document.body.innerHTML += "<img src=x onerror=globalThis.ran=2>" }'
+            " catch {} })()"
+        ),
+        lambda page: page.evaluate('fetch("https://example.org").catch(() => null).then(() => 0)'),
+        lambda page: page.evaluate(
+            '(() => { const it = document.createElement("img"); it.src = "https://example.org/x.png";'
+            " document.body.append(it); })()"
+        ),
+    ]
+    for attempt in tries:
+        with browser.open(pages("one query").path) as page:
+            attempt(page)
+            page.settle()
+            assert page.evaluate("globalThis.ran") is None
+            assert page.refused()
