@@ -72,7 +72,8 @@ function differences() {
     }
     svg.append(draw("line", { x1: left, x2: right, y1: y(mean), y2: y(mean), class: `line-${side} dash` }));
     const said = `mean ${changeText(pair.change, choice.measure, 3)}`;
-    svg.append(label(right, y(mean) - 5, said, "name end halo"));
+    const loses = mean < 0; // then the room without stems is at the left, below the line
+    svg.append(label(loses ? left + 5 : right, y(mean) + (loses ? 15 : -5), said, loses ? "name halo" : "name end halo"));
   }
   svg.append(N <= MOST_STEMS ? stems(x, y, (right - left) / N) : areas(left, right, y));
   extremes(svg, x, y, right - left);

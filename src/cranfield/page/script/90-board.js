@@ -12,7 +12,9 @@ const CELLS = {
     cell.classList.toggle("best", two && row.mean === content.board[choice.measure][0].mean);
   },
   low: (cell, row) =>
-    cell.replaceChildren(row.low == null ? "" : `${fixed(row.low, 3)} – ${fixed(row.high, 3)}`),
+    cell.replaceChildren(
+      row.low == null ? "" : fixed(row.low, 3) + (row.low < 0 ? " to " : "–") + fixed(row.high, 3),
+    ),
   diff: (cell, row) => {
     const change = byRatio(choice.measure) ? (row.ratio ?? row.diff) : row.diff;
     if (change == null) return;

@@ -41,16 +41,10 @@ function sayQuery() {
     if (n < of)
       said.push(`Rankings of ${whole(n)} of ${many(of, "query", "queries")} are in the page: those on which systems differ most.`);
   } else if (content.why) said.push(content.why);
+  const key = (one) => make("kbd", {}, one);
   byId("query-said").replaceChildren(
-    `${said.join(" ")}${alsoSaid("lists")} Keys: `,
-    make("kbd", {}, "↑"),
-    " ",
-    make("kbd", {}, "↓"),
-    " in the list and from the search box, ",
-    make("kbd", {}, "Home"),
-    " and ",
-    make("kbd", {}, "End"),
-    " for the extremes.",
+    said.join(" ") + alsoSaid("lists"),
+    make("span", { class: "keys" }, " Keys: ", key("↑"), " ", key("↓"), " in the list and from the search box, ", key("Home"), " and ", key("End"), " for the extremes."),
   );
 }
 
