@@ -508,18 +508,18 @@ def test_what_is_doubtful_stands_above_the_numbers() -> None:
     made = report(found)
     grave = [one for one in made.notes if one.is_grave]
     assert {"few-queries"} <= {one.code for one in grave}
-    (above,) = Page(made.html).root.all("ul", "grave")
+    (above,) = Page(made.html).root.all("div", "grave")
     assert [one.text for one in above.all("li")] == [str(one) for one in grave]
     assert made.html.index('class="grave"') < made.html.index('id="board"')
 
 
 def test_doubts_of_other_measures_stand_beside_these(found: Comparison, page: Page) -> None:
     above, beside = (
-        page.root.all("ul", "grave")
-        if len(page.root.all("ul", "grave")) == 2
+        page.root.all("div", "grave")
+        if len(page.root.all("div", "grave")) == 2
         else (
             None,
-            *page.root.all("ul", "grave"),
+            *page.root.all("div", "grave"),
         )
     )
     first = found.aligned.measures[0]

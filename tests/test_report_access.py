@@ -94,8 +94,13 @@ def faults(page: Page) -> list[str]:
     return [f"{one['id']} ({one['impact']}): {one['where']}" for one in found["violations"]]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["demonstration", "one run", "large", "hostile"])
+@pytest.mark.parametrize(
+    ("kind", "scheme"),
+    [
+        *(("demonstration", "light"), ("demonstration", "dark"), ("one run", "dark")),
+        *(("large", "light"), ("hostile", "dark")),
+    ],
+)
 def test_axe_finds_no_fault(browser: Browser, pages: Pages, kind: str, scheme: str) -> None:
     with browser.open(pages(kind).path, scheme=scheme) as page:
         if kind == "demonstration":

@@ -188,11 +188,11 @@ def test_systems_are_chosen_in_every_way(browser: Browser, pages: Pages) -> None
         page.choose("#pick-a", best[0])  # the other side has it: they change places
         assert (state(page)["a"], state(page)["b"]) == (best[0], "bm25")
         line = f"#board tr:has(th bdi):nth-child({best.index('tfidf') + 1})"
-        page.click(f'{line} input[name="pb"]')
+        page.click(f'{line} input[name="side-b"]')
         assert state(page)["b"] == "tfidf"
         assert page.each("#board tr.is-b th bdi") == ["tfidf"]
-        assert page.each("#board input:checked", "it.name").count("pa") == 1
-        assert page.each("#board input:checked", "it.name").count("pb") == 1
+        assert page.each("#board input:checked", "it.name").count("side-a") == 1
+        assert page.each("#board input:checked", "it.name").count("side-b") == 1
         assert page.one("#where-said").startswith(f"{best[0]} against tfidf")
         page.choose("#pick-measure", "AP")
         assert state(page)["m"] == "AP"

@@ -591,6 +591,17 @@ def test_the_gallery_is_what_is_drawn() -> None:
         assert said == wanted, path.name
 
 
+def test_of_one_query_there_is_no_interval() -> None:
+    """Nor does a picture say that there is one."""
+    found = compare({"a": {"q1": 0.5}, "b": {"q1": 0.25}})
+    for draw in (figures.leaderboard, figures.differences):
+        figure = draw(found)
+        assert "95%" not in figure.caption
+        assert figure.to_svg()
+    ticks = [text for text in texts(figures.differences(found)) if text.isdigit()]
+    assert ticks.count("1") <= 2  # of the queries once, if at all
+
+
 # ---- the command --------------------------------------------------------------------------------
 
 

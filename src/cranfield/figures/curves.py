@@ -86,9 +86,9 @@ def by_cutoff(
     [(1, 0.5), (2, 0.75)]
 
     """
-    result, one = _measure(compared(found, "by_cutoff"), measure)
+    source = source_of(compared(found, "by_cutoff"), "a measure by its cutoff")
+    result, one = _measure(found, measure)
     ranks = _ranks(cutoffs)
-    source = source_of(found, "a measure by its cutoff")
     chosen = coloured(found, result, systems)
     if one.definition.cutoff == "none" or one.definition.cutoff_kind != "depth":
         raise MeasureError(

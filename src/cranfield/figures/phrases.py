@@ -23,8 +23,10 @@ def measure_of(result: Result) -> str:
 def means_said(result: Result, settings: Settings, of: str | None = None) -> str:
     """Return what each mean is computed from, and its interval."""
     mean = "geometric mean" if result.by_ratio else "mean"
-    of = of or queries_of(len(result.query_ids))
-    return f"The {mean} of {of}, and its {level_of(settings)} (Student's t)"
+    said = f"The {mean} of {of or queries_of(len(result.query_ids))}"
+    if all(one.low is None for one in result.systems):
+        return f"{said}, which has no interval"
+    return f"{said}, and its {level_of(settings)} (Student's t)"
 
 
 def level_of(settings: Settings) -> str:

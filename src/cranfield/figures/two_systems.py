@@ -175,7 +175,7 @@ def _differences(two: TwoSystems, points: Rows, pair: Between) -> Draw:
             "at",
             title=f"{number_of(n, 'query', 'queries')}, by {field}",
             scale={"domain": [0.4, n + 0.6], "nice": False, "zero": False},
-            axis={"grid": False, "tickCount": 5, "format": ",d"},
+            axis={"grid": False, "tickCount": 5, "tickMinStep": 1, "format": ",d"},
         )
         what = "ratio of" if by_ratio else "difference in"
         scale: Channel = {"type": "log", "nice": False} if by_ratio else {"zero": True}
@@ -190,7 +190,9 @@ def _differences(two: TwoSystems, points: Rows, pair: Between) -> Draw:
             size = min(style.point, max(2.0, 0.8 * room**2))
             heads = base.mark_point(filled=True, opacity=1, size=size)
             layers.append(heads.encode(color=colour, shape=shape, detail=word("query_id")))
-        band = f"The band is the mean {field}, dashed, with its {level_of(two.found.settings)}"
+        band = f"Dashed: the mean {field}"
+        if pair.low is not None:
+            band += f", in the band of its {level_of(two.found.settings)}"
         left_out = [f"{len(rows)} of {n:,} queries are drawn, at equal steps"] * (n > len(rows))
         return Drawing(layers, style.height, [band, *left_out])
 

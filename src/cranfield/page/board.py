@@ -109,7 +109,8 @@ class Board:
             element("text", short(one), x=self.axis.at(one), y=11, class_="tick")
             for one in self.axis.ticks
         )
-        return element("svg", *texts, height=16, width="100%", aria_hidden="true")
+        axis = element("svg", *texts, height=16, width="100%", aria_hidden="true")
+        return joined([axis, element("span", "Mean and interval", class_="sr")])
 
     def _row(self, place: int, system: System, pair: Pair | None) -> Markup:
         alike = system.name in self.evidence.alike(self.result.measure)

@@ -25,9 +25,10 @@ from cranfield.page.recipe import recipe
 from cranfield.page.scores_block import scores_block
 from cranfield.page.sheets import QUERIES, sheets
 from cranfield.progress import Watching, WatchingOptions, stage, watched
-from cranfield.render.numbers import queries_of, some
+from cranfield.render.numbers import number_of, queries_of, some
 
 DEEPEST = 100  # ranks of each system
+MOST_IN_VIEW = 3  # warnings; others are a click away
 # What to say of a chart that there is none of.
 _LEFT_OUT = {
     "cutoffs": Note("no-cutoffs", "info", "No measure that was compared has a cutoff at a rank."),
@@ -212,9 +213,15 @@ def _notes(notes: Iterable[Note]) -> Markup:
 
 
 def _grave(notes: Iterable[Note]) -> Markup:
-    """Return what makes numbers doubtful as a list; nothing if nothing does."""
-    grave = [*notes]
-    return element("ul", _notes(grave), class_="grave") if grave else NOTHING
+    """Return what makes numbers doubtful, to be read beside them; nothing if nothing does."""
+    first, others = (grave := [*notes])[:MOST_IN_VIEW], grave[MOST_IN_VIEW:]
+    if not first:
+        return NOTHING
+    parts = [element("ul", _notes(first))]
+    if others:
+        more = element("summary", number_of(len(others), "more warning"))
+        parts.append(element("details", more, element("ul", _notes(others))))
+    return element("div", *parts, class_="grave")
 
 
 def _of_others(found: Comparison) -> list[Note]:

@@ -86,7 +86,7 @@ function showBoard() {
   const meanHead = heads[byKey("mean")];
   (meanHead?.querySelector("button") ?? meanHead)?.replaceChildren(measureName(choice.measure));
   const plot = heads.findIndex((head) => head.classList.contains("plot"));
-  heads[plot]?.replaceChildren(
+  heads[plot]?.querySelector("svg")?.replaceWith(
     draw(
       "svg",
       { height: 16, width: "100%", "aria-hidden": "true" },
