@@ -43,7 +43,7 @@ function sayQuery() {
   } else if (content.why) said.push(content.why);
   const key = (one) => make("kbd", {}, one);
   byId("query-said").replaceChildren(
-    said.join(" ") + alsoSaid("lists"),
+    `${said.join(" ")}${alsoSaid("lists")}`,
     make("span", { class: "keys" }, " Keys: ", key("↑"), " ", key("↓"), " in the list and from the search box, ", key("Home"), " and ", key("End"), " for the extremes."),
   );
 }
