@@ -31,7 +31,7 @@ function judged() {
       const shade = one >= 0.9995 ? 0.06 : 0.12 + 0.5 * (1 - one) ** 0.6;
       svg.append(draw("rect", { ...box, class: "hole", "fill-opacity": shade.toFixed(2) }));
       if (step > 34 && row > 20 && one < 0.9995)
-        svg.append(label(box.x + box.width / 2, y + row / 2 + 4, String(Math.floor(100 * one)), "on mid"));
+        svg.append(label(box.x + box.width / 2, y + row / 2 + 4, String(Math.min(99, Math.round(100 * one))), "on mid"));
     });
   });
   at.forEach((rank, k) => {
