@@ -48,10 +48,8 @@ def test_the_overlap_of_two_rankings(browser: Browser, tmp_path: Path) -> None:
     with browser.open(path) as page:
         page.choose("#order", "name")
         for query in JUDGMENTS:
-            place = sorted(JUDGMENTS).index(query)
-            page.evaluate(
-                f"document.querySelector('#rows [aria-posinset=\"{place + 1}\"]').click()"
-            )
+            row = f"[aria-posinset='{sorted(JUDGMENTS).index(query) + 1}']"
+            page.evaluate(f'document.querySelector("#rows {row}").click()')
             assert page.one("#stage h3") == f"Query {query}"
             shown = page.one("#stage .about p").split("RBO ")[1]
             assert shown == f"{expected[query]:.4f}", query
