@@ -373,10 +373,13 @@ def test_a_comparison_in_json_that_is_broken_is_refused(tmp_path: Path) -> None:
         ([], "QRELS"),
         (["demo/qrels.txt"], "--saved"),
         (["--collection", "x"], "NAME=FILE"),
+        (["--collection", "x=saved.json", "-o", "./saved.json"], "name another file"),
         (["--collection", "x=nowhere.json"], "nowhere.json"),
         (["--collection", "a=demo/qrels.txt", "--collection", "a=x.json"], "same name"),
         (["demo/qrels.txt", *RUNS, "--collection", "a=b.json"], "--collection"),
         (["demo/qrels.txt", *RUNS, "--label", "a b"], "--label"),
+        (["demo/qrels.txt", *RUNS, "--slices", "x.csv"], "--slices"),
+        (["demo/qrels.txt", *RUNS, "--bounds"], "--bounds"),
         (["demo/qrels.txt", *RUNS, "--all-pairs", "--baseline", "bm25"], "--baseline"),
     ],
 )

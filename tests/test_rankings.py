@@ -374,8 +374,8 @@ def test_some_queries_of_a_run(rows: list[tuple[str, str, float]]) -> None:
     if not rows:
         return
     for run in (Run(rows, "x"), Run(_nested(rows), "x")):
-        some = run.only(queries)
-        held, whole = some.apart(), {q: r.of(q) for r in some.rankings(Judging()) for q in r.rows}
+        held, every = run.only(queries).apart(), run.rankings(queries, Judging())
+        whole = {query: every[query].of(query) for query in queries}
         for query in queries:
             alone = run.of(query).ranking(Judging())
             assert held[query].ranking(Judging()).docs == alone.docs

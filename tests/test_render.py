@@ -108,7 +108,7 @@ def test_a_title_stands_above() -> None:
     assert text(one_row, width=19).startswith(
         "nDCG@10   50\n  queries\nHolm; alpha .05\n\n         bm25\n"
     )
-    assert to_html(COMPARED).startswith('<p style="white-space: pre-wrap">nDCG@10   50 queries</p>')
+    assert to_html(COMPARED).split(">", 1)[1].startswith("nDCG@10   50 queries</p>")
     assert to_html(COMPARED).count("border-top") == 3  # the rule, in each cell of its row
 
 
@@ -175,10 +175,11 @@ def test_superscripts_underlined_cells_and_headings_above_others() -> None:
     ]
     page = to_html(MARKED)
     assert f">{space * 3}9<" in page
-    assert "><strong>0.75</strong><sup>b|\N{DAGGER}</sup><" in page
-    assert "><u>10.5</u><sup>a</sup><" in page
+    sup = '<sup style="line-height: 0">'
+    assert f"><strong>0.75</strong>{sup}b|\N{DAGGER}</sup><" in page
+    assert f"><u>10.5</u>{sup}a</sup><" in page
     assert page.count('colspan="1"') == 3
-    assert 'border-bottom: 1px solid">tw&amp;o</th>' in page
+    assert 'border-bottom: 1px solid">tw&amp;o</div></th>' in page
 
 
 def test_superscripts_in_text() -> None:

@@ -3,11 +3,13 @@
 import base64
 import hashlib
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.commands import invoke
 from helpers.page_parts import Page, parsed
 
 from cranfield import Comparison, InputError, OptionError, compare, demo, evaluate, report
@@ -636,3 +638,69 @@ def test_progress_is_heard() -> None:
     found = compare(demo.QRELS, list(demo.RUNS), "AP")
     report(found, progress=heard.append)
     assert sum(heard) > 0
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+def test_the_command_writes_the_page(demo_folder: Path, tmp_path: Path) -> None:
+    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run", "dense.run")]
+    topics, path = str(demo_folder / "demo" / "queries.tsv"), tmp_path / "page.html"
+    typed = ["report", *files, "-m", "AP", "--topics", topics, "--title", "A & B", "-o", str(path)]
+    found = invoke(*typed)
+    assert found.exit_code == 0, found.output
+    page = Page(path.read_text("utf-8"))
+    check(compare(files[0], files[1:], "AP"), page)
+    assert page.data["title"] == "A & B"
+    assert page.data["command"] == shlex.join(["cranfield", *typed])
+    assert page.data["texts"][0] == demo.queries()["q01"]
+    assert page.data["explain"].startswith(f"cranfield explain {files[0]} {{run}} -m AP")
+    assert page.data["runs"] == files[1:]
+
+
+def test_the_command_that_the_page_shows_prints_the_worksheet(
+    demo_folder: Path, tmp_path: Path
+) -> None:
+    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run", "dense.run")]
+    path = str(tmp_path / "page.html")
+    assert invoke("report", *files, "-m", "AP", "--ties", "worst", "-o", path).exit_code == 0
+    page = Page(Path(path).read_text("utf-8"))
+    shown = page.data["explain"].replace("{run}", page.data["runs"][1]).replace("{query}", "q02")
+    _, *typed = shlex.split(shown)
+    query = page.data["queries"].index("q02")
+    assert invoke(*typed).stdout.rstrip("\n") == page.sheets[query, 1].rstrip("\n")
+
+
+def test_saved_scores_have_the_hashes_of_their_files(demo_folder: Path, tmp_path: Path) -> None:
+    saved = []
+    for name in ("bm25", "dense"):
+        saved.append(str(tmp_path / f"{name}.json"))
+        files = [str(demo_folder / "demo" / one) for one in ("qrels.txt", f"{name}.run")]
+        assert invoke("evaluate", *files, "-m", "AP", "-q", "-o", saved[-1]).exit_code == 0
+    assert invoke("report", "--saved", *saved, "-o", str(tmp_path / "page.html")).exit_code == 0
+    page = Page((tmp_path / "page.html").read_text("utf-8"))
+    check(compare(saved), page)
+    for path in saved:
+        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        assert digest in page.root.by_id("recipe").text
+
+
+def test_the_demonstration_has_a_page(tmp_path: Path) -> None:
+    assert invoke("demo", "--report", str(tmp_path / "page.html")).exit_code == 0
+    page = Page((tmp_path / "page.html").read_text("utf-8"))
+    assert page.data["systems"] == [Path(one).stem for one in demo.RUNS]
+    assert any(any(one["t"]) for one in page.lists.values())
+
+
+@pytest.mark.parametrize("name", ["page.txt", "page", "qrels.txt"])
+def test_other_names_of_files_are_refused(demo_folder: Path, name: str) -> None:
+    files = [str(demo_folder / "demo" / one) for one in ("qrels.txt", "bm25.run")]
+    assert invoke("report", *files, "-o", name).exit_code == 2
+
+
+def test_an_input_is_never_written_over(demo_folder: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "run.html"
+    runs.write_bytes((demo_folder / "demo" / "bm25.run").read_bytes())
+    files = [str(demo_folder / "demo" / "qrels.txt"), str(runs)]
+    assert invoke("report", *files, "-o", str(runs)).exit_code == 2
+    assert runs.read_bytes() == (demo_folder / "demo" / "bm25.run").read_bytes()

@@ -192,7 +192,8 @@ def measures_of(names: Sequence[str], default: str, rel: float | None) -> list[M
 def typed() -> str:
     """Return the command as it was typed, as a shell takes it; addresses without their secrets."""
     context = click.get_current_context()
-    return shlex.join([*context.command_path.split(), *map(without_secrets, context.meta[_TYPED])])
+    command = ["cranfield", *context.command_path.split()[1:]]  # however the program was called
+    return shlex.join([*command, *map(without_secrets, context.meta[_TYPED])])
 
 
 def refuse_options(names: Collection[str], reason: str) -> None:

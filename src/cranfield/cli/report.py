@@ -103,6 +103,7 @@ def command(
         depth=ranks,
         worksheets=worksheets,
         budget=budget,
+        inputs=(qrels, *runs) if comparing.saved else (),
     )
 
 

@@ -1,13 +1,12 @@
 """`cranfield table QRELS RUN...`: the table of a paper."""
 
+from dataclasses import replace
+
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.several import Several, saved_option
+from cranfield.cli.data import refuse_two_inputs
+from cranfield.cli.several import Comparing, comparing_options, place_of
 from cranfield.cli.terminal import Format, format_option, say_notes, show
-from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.paper_table import Paper, paper_table
-from cranfield.comparison.settings import Alignment, Settings
-from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.render.shown import ROWS
 
@@ -16,9 +15,6 @@ from cranfield.render.shown import ROWS
 def command(
     qrels: str | None = flags.argument(required=False),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="[RUN]..."),
-    names: tuple[str, ...] = flags.measures(
-        "The columns", f"{DEFAULT_MEASURES}, or all that were saved"
-    ),
     collections: tuple[str, ...] = flags.option(
         "--collection",
         multiple=True,
@@ -27,22 +23,10 @@ def command(
         "`cranfield evaluate QRELS RUN... -q -o FILE` writes them. May be repeated; in place of "
         "QRELS and RUN.",
     ),
-    baseline: str | None = flags.option(
-        metavar="NAME",
-        help="The system that the others are compared with, by its name or its file.  "
-        "[default: the first]",
-    ),
-    settings: Settings = flags.family(
-        Settings, without=("baseline", "rope", "bounds"), group="Statistics"
-    ),
-    saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment, group="Reading files"),
+    comparing: Comparing = comparing_options,
     paper: Paper = flags.family(
         Paper, group="Output", caption={"metavar": "TEXT"}, label={"metavar": "KEY"}
     ),
-    rel: float | None = flags.rel(),
-    judging: Judging = judging_options,
-    data: DataOptions = data_options,
     form: Format = format_option,
 ) -> None:
     """Make the table of a paper: systems by measures, marked by a test.
@@ -60,6 +44,7 @@ def command(
     cranfield evaluate dl20.txt dl20/*.run -m 'nDCG@10 AP' -q -o dl20.json
     cranfield table --collection DL19=dl19.json --collection DL20=dl20.json
     """  # noqa: D301 - click's mark for lines to keep
+    flags.refuse_options({"slices", "bounds"}, "has no place in this table: it is of `compare`")
     if collections:
         if qrels is not None:
             raise OptionError("--collection takes the place of QRELS and RUN: leave these out")
@@ -67,17 +52,16 @@ def command(
         if len(named) < len(collections):
             raise OptionError("--collection: two have the same name")
         refuse_two_inputs(*named.values())
-        several = {
-            name: Several(path, (), names, True, alignment, rel, judging, data)
-            for name, path in named.items()
-        }
-        by_name = {name: one.compared(settings, baseline) for name, one in several.items()}
+        for path in form.outputs:
+            if place_of(path, [*named.values()]) is not None:
+                raise OptionError(f"-o {path}: is read by this command; name another file")
+        saved = replace(comparing, saved=True)
+        by_name = {name: saved.compared(path, ()) for name, path in named.items()}
         found = paper_table(by_name, **paper.unusual())
     elif qrels is None:
         raise OptionError("state QRELS and RUN..., or --collection NAME=FILE")
     else:
-        one = Several(qrels, runs, names, saved, alignment, rel, judging, data)
-        found = paper_table(one.compared(settings, baseline), **paper.unusual())
+        found = paper_table(comparing.compared(qrels, runs), **paper.unusual())
     show(found, form)
     if form.name not in (*ROWS, "json"):  # there is nothing below the table
         say_notes(note for note in found.notes if note.is_grave)

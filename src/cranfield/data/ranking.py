@@ -1,7 +1,9 @@
 """Ranking: the documents of one query in their order; Rankings: those of several queries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from cranfield.arrays.ids import some_of
 from cranfield.arrays.ranked import Floats, Ints
@@ -28,6 +30,12 @@ class Rankings(NamedTuple):
 
     every: Ranking
     rows: Mapping[str, slice]  # of each query
+
+    @classmethod
+    def none(cls, query_ids: Iterable[str]) -> "Rankings":
+        """Return those of queries for which nothing was retrieved."""
+        nothing = np.zeros(0, np.int32)
+        return cls(Ranking([], nothing, nothing, None), dict.fromkeys(query_ids, slice(0, 0)))
 
     def of(self, query: str) -> Ranking:
         """Return the ranking of a query."""

@@ -14,7 +14,7 @@ from cranfield.arrays.ids import IdList, decode, encode
 from cranfield.arrays.threads import in_threads
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging
-from cranfield.data.order import Grouped, placed
+from cranfield.data.order import Grouped, come_back, placed
 from cranfield.data.ranking import Ranking, Rankings
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
@@ -330,22 +330,42 @@ class Run(Documents):
 
     def ranking(self, judging: Judging, *, costs: bool = False) -> Ranking:
         """Return the ranking of a run of one query: see `of`; with its `costs` if it has any."""
-        _, found = self._in_order(next(self.blocks(judging.order, costs=costs)), judging)
+        _, found = self._in_order(next(self.blocks(judging.order, costs=costs))(), judging)
         return found._replace(docs=[*found.docs])
 
-    def rankings(self, judging: Judging) -> Iterator[Rankings]:
-        """Yield the rankings of the queries of a run that `only` returned, block by block."""
-        for load in self.blocks(judging.order):
-            whole, every = self._in_order(load, judging)
+    def rankings(self, query_ids: Collection[str], judging: Judging) -> dict[str, Rankings]:
+        """Return where the ranking of each of some queries is: `Rankings.of` returns it.
+
+        Each is that of the query alone, without scores and costs; documents are held as bytes. The
+        run is read once, block by block; one of which a query comes back after others, once more.
+        """
+        if self.nested is not None and len(self.nested) > len(query_ids):
+            return self.only(query_ids).rankings(query_ids, judging)
+        keys = set(map(encode, query_ids))
+
+        def ranked(load: Load) -> tuple[list[bytes], Rankings] | None:
+            block = load().among(keys)
+            if block is None:
+                return None
+            whole, every = self._in_order(block, judging)
             bounds = map(slice, whole.starts[:-1].tolist(), whole.starts[1:].tolist())
             rows = dict(zip(whole.queries.to_texts(), bounds, strict=True))
-            rows |= dict.fromkeys(map(decode, whole.block.empty), slice(0, 0))
             first, size = every.tie_first.astype(np.int32), every.tie_size.astype(np.int32)
-            yield Rankings(Ranking(every.docs, first, size, None), rows)
+            return whole.queries.to_list(), Rankings(Ranking(every.docs, first, size, None), rows)
 
-    def _in_order(self, load: Load, judging: Judging) -> tuple[Grouped, Ranking]:
+        found = dict.fromkeys(query_ids, Rankings.none(query_ids))
+        seen: set[bytes] = set()
+        for part in in_threads(ranked, self.blocks(judging.order)):
+            if part is None:
+                continue
+            if come_back(part[0], seen):
+                return self.only(query_ids, judging.order).rankings(query_ids, judging)
+            found |= dict.fromkeys(part[1].rows, part[1])
+        return found
+
+    def _in_order(self, block: Block, judging: Judging) -> tuple[Grouped, Ranking]:
         """Rank a block's rows: by query, and those of all queries one below the other."""
-        whole = self.grouped(load(), judging)
+        whole = self.grouped(block, judging)
         place = placed(whole, judging, with_ties=True)
         rows = np.lexsort((place.rank, whole.group))
         ranked = whole.block.take(rows)

@@ -35,7 +35,7 @@ def content_of(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
     return {
         "v": 1,
         "title": evidence.title,
-        "command": evidence.command,
+        "command": evidence.made.command,
         "systems": list(evidence.systems),
         "baseline": None if baseline is None else place[baseline],
         "measures": [_measure(evidence, i, scores) for i in range(len(evidence.measures))],

@@ -6,9 +6,18 @@ from typing import Any
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Pair
+from cranfield.formats.source import Source
 from cranfield.notes import Note
 from cranfield.page.rankings import EmbeddedRankings
 from cranfield.page.sheets import Sheets
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a page was made, as far as it was stated: the command, and files that scores are of."""
+
+    command: str | None
+    inputs: Sequence[Source]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +30,7 @@ class Evidence:
     found: Comparison
     pairs: Comparison
     title: str
-    command: str | None
+    made: Made
     query_texts: Mapping[str, str] | None
     depth: int
     rankings: EmbeddedRankings | None

@@ -169,10 +169,9 @@ def each_side_by_side(
     judged, n_rows = source.qrels.of(query_ids), 0
     every: list[dict[str, Rankings]] = []  # of each system, by query
     for n, run in enumerate(steps(source.runs.values(), "rankings"), 1):
-        its = run.against(judged.spans, judging.overlap).only(query_ids, judging.order)
-        parts = [*its.rankings(judging)]
-        every.append({query: part for part in parts for query in part.rows})
-        n_rows += sum(len(part.every.docs) for part in parts)
+        its = run.against(judged.spans, judging.overlap).rankings(query_ids, judging)
+        every.append(its)
+        n_rows += sum(its[query].rows[query].stop - its[query].rows[query].start for query in its)
         # If those of the others are as long, so many queries fit.
         fit = n * len(query_ids) * MOST_ROWS // max(n_rows * len(source.runs), 1)
         query_ids = query_ids[: max(fit, 1)]

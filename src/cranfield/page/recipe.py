@@ -29,11 +29,12 @@ def recipe(evidence: Evidence) -> Markup:
 
 def _lines(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     """Yield each term with what it is."""
-    if evidence.command is not None:
-        yield "Command", element("code", evidence.command)
+    if evidence.made.command is not None:
+        yield "Command", element("code", evidence.made.command)
     aligned = evidence.found.aligned
     if aligned.source is None:
-        yield "Scores", "made before: saved scores, or the scores of an evaluation"
+        inputs = evidence.made.inputs
+        yield "Scores", _files(inputs) if inputs else "made before: those of an evaluation, say"
     else:
         yield from _inputs(aligned.source)
     query_hash = evidence.found[evidence.measures[0]].queries_hash

@@ -8,7 +8,7 @@ from cranfield.captions import TextsLike, without_text
 from cranfield.comparison.compare import compare, every_pair
 from cranfield.comparison.comparison import Comparison
 from cranfield.formats.small.texts import texts_of
-from cranfield.formats.source import Path, written
+from cranfield.formats.source import Path, Source, written
 from cranfield.notes import Note, gravest_first, merged
 from cranfield.options import checked, refuse_others, takes, whole
 from cranfield.page.blob import safe_json
@@ -16,7 +16,7 @@ from cranfield.page.board import Board
 from cranfield.page.content import content_of
 from cranfield.page.depth import cutoffs, judged, recall
 from cranfield.page.element import NOTHING, Markup, element, escaped, joined, name_of
-from cranfield.page.evidence import Evidence
+from cranfield.page.evidence import Evidence, Made
 from cranfield.page.frame import filled
 from cranfield.page.headline import board_note, facts, headline
 from cranfield.page.means import means_table
@@ -83,6 +83,7 @@ def report(
     worksheets: int = QUERIES,
     budget: int = BUDGET,
     command: str | None = None,
+    inputs: Iterable[Path] = (),
     **options: Unpack[WatchingOptions],
 ) -> Report:
     """Make one page of a comparison: tables, charts, and every query's rankings side by side.
@@ -103,6 +104,8 @@ def report(
         budget: bytes that the rankings with their texts may take; if those of all queries do not
             fit, the page has those of the queries on which scores differ most, and says how many.
         command: the command that made it, for the page to show.
+        inputs: files that scores which were made before came from: the page has their hashes, as
+            it has those of judgments and runs.
         **options: each option of `Watching`.
 
     Returns:
@@ -126,14 +129,15 @@ def report(
         "budget": checked("budget", budget, whole(0)),
     }
     comparison = found if isinstance(found, Comparison) else compare(found)
-    evidence = _evidence(comparison, title, command, query_texts, doc_texts, **size)
+    made = Made(command, [Source(one) for one in inputs])
+    evidence = _evidence(comparison, title, made, query_texts, doc_texts, **size)
     return Report(_page(evidence), tuple(evidence.notes))
 
 
 def _evidence(
     found: Comparison,
     title: str | None,
-    command: str | None,
+    made: Made,
     query_texts: "TextsLike | None",
     doc_texts: "TextsLike | None",
     *,
@@ -164,7 +168,7 @@ def _evidence(
         found=found,
         pairs=pairs,
         title=title or _title(found),
-        command=command,
+        made=made,
         query_texts=questions,
         depth=depth,
         rankings=lists,

@@ -205,14 +205,15 @@ def to_html(table: Table) -> str:
         if row >= 0:
             shown = "\N{FIGURE SPACE}" * indents[row][column] + shown
         if mark := table.raised.get((row, column)):
-            shown += f"<sup>{html.escape(printable(mark))}</sup>"
+            shown += f'<sup style="line-height: 0">{html.escape(printable(mark))}</sup>'
+        rule = "; border-bottom: 1px solid" if tag == "th" else rule
         style = f"text-align: {side}; padding: 0.2em 0.7em{rule}"
         return f'<{tag} style="{style}">{shown}</{tag}>'
 
     def above(name: str, n: int) -> str:
-        rule = "; border-bottom: 1px solid" if name else ""
-        style = f"text-align: center; padding: 0.2em 0.7em{rule}"
-        return f'<th colspan="{n}" style="{style}">{html.escape(printable(name))}</th>'
+        shown = html.escape(printable(name))
+        ruled = f'<div style="border-bottom: 1px solid">{shown}</div>' if name else ""
+        return f'<th colspan="{n}" style="text-align: center; padding: 0.2em 0.7em">{ruled}</th>'
 
     groups = "".join(above(*one) for one in table.spans())
     head = "".join(cell("th", name, -1, c) for c, name in enumerate(table.header))
@@ -221,12 +222,16 @@ def to_html(table: Table) -> str:
         for r, row in enumerate(table.rows)
     )
     return (
-        f"{paragraphs(table.title)}<table>\n<thead>{f'<tr>{groups}</tr>' if groups else ''}"
-        f"<tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{paragraphs(table.notes)}"
+        f"{paragraphs(table.title, 1.4)}<table>\n<thead>{f'<tr>{groups}</tr>' if groups else ''}"
+        f'<tr>{head}</tr></thead>\n<tbody style="font-variant-numeric: tabular-nums">\n{body}'
+        f"</tbody>\n</table>\n{paragraphs(table.notes)}"
     )
 
 
-_STYLE = "body { font-family: sans-serif; margin: 2em } table { border-collapse: collapse }"
+_STYLE = (
+    ":root { color-scheme: light dark } body { font-family: sans-serif; margin: 2em } "
+    "table { border-collapse: collapse }"
+)
 
 
 def to_page(title: str, body: str) -> str:
@@ -238,12 +243,19 @@ def to_page(title: str, body: str) -> str:
     return f"<!DOCTYPE html>\n<html>\n<head>\n{head}\n</head>\n<body>\n{body}</body>\n</html>\n"
 
 
-def paragraphs(lines: Iterable[str]) -> str:
-    """Return lines for a notebook or a page, each a paragraph."""
+def paragraphs(lines: Iterable[str], above: float = 0.4) -> str:
+    """Return lines for a notebook or a page, each a paragraph; `above` is the first one's margin.
+
+    It is in em, the height of a letter.
+    """
     import html
 
-    shown = [html.escape(printable(line)) for line in lines]
-    return "".join(f'<p style="white-space: pre-wrap">{line}</p>\n' for line in shown)
+    page = ""
+    for line in lines:
+        style = f"white-space: pre-wrap; margin: {above}em 0 0.4em"
+        page += f'<p style="{style}">{html.escape(printable(line))}</p>\n'
+        above = 0.4
+    return page
 
 
 def to_markdown(table: Table) -> str:
