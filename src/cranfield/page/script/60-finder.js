@@ -86,7 +86,7 @@ function queryRow(place) {
       onclick: () => chooseQuery(query),
     },
     make("span", { class: "text" }, make("bdi", {}, question(query, 90))),
-    make("span", { class: "gap" }, two ? gapText(query, 3) : fixed(scoreOf(choice.a, query), 3)),
+    make("span", { class: "gap" }, two ? gapText(query, byRatio(choice.scored) && asChange(gains[query]) >= 100 ? 0 : 3) : fixed(scoreOf(choice.a, query), 3)),
     make("span", { class: "more" }, more.join(" · ")),
     bar(query),
   );
