@@ -19,7 +19,6 @@ from cranfield.options import whole
 from cranfield.page.rankings import BUDGET, DEPTH
 from cranfield.page.report import DEEPEST, report
 from cranfield.page.sheets import QUERIES
-from cranfield.render.numbers import bytes_of
 
 _DEFAULT = "report.html"
 
@@ -112,4 +111,4 @@ def write_report(found: Comparison, path: str, **how: Any) -> None:
     page = report(found, command=flags.typed(), **how)
     page.save(path)
     say_notes(one for one in page.notes if one.is_grave)
-    note(f"wrote {path}, {bytes_of(len(page.html.encode()))}: open it in a browser")
+    note(f"wrote {path}: open it in a browser")
