@@ -21,6 +21,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def documents(found: Comparison) -> list[str]:
     ids: set[str] = set()
     for run in source.runs.values():
         for scores in run.to_dict().values():
-            ids.update(sorted(scores, key=lambda doc, of=scores: -of[doc])[:20])
+            ids.update(sorted(scores, key=scores.__getitem__, reverse=True)[:20])
     return sorted(ids)
 
 
@@ -111,15 +112,28 @@ def scroll(page: Page) -> None:
         page.settle()
 
 
+def pressed(page: Page, where: str, *keys: str) -> None:
+    """Press keys where something has the focus."""
+    page.focus(where)
+    page.press(*keys)
+
+
+def search(page: Page) -> None:
+    """Write two letters into the search box."""
+    page.focus("#find")
+    page.type("1")
+    page.type("2")
+
+
 DEEDS: dict[str, Callable[[Page], None]] = {
     "scroll": scroll,
     "swap": lambda page: page.click("#swap"),
     "other A": lambda page: page.one(
         "#pick-a", "(it.selectedIndex = 3, it.dispatchEvent(new Event('change')))"
     ),
-    "20 x down": lambda page: (page.focus("#queries"), page.press(*["ArrowDown"] * 20))[1],
-    "slider End": lambda page: (page.focus("[role=slider]"), page.press("End"))[1],
-    "search": lambda page: (page.focus("#find"), page.type("1"), page.type("2"))[1],
+    "20 x down": lambda page: pressed(page, "#queries", *["ArrowDown"] * 20),
+    "slider End": lambda page: pressed(page, "[role=slider]", "End"),
+    "search": search,
     "order": lambda page: page.one(
         "#order", "(it.value = 'unlike', it.dispatchEvent(new Event('change')))"
     ),
@@ -166,10 +180,11 @@ def main() -> None:
     print(f"load {load:.1f}; CPU seconds of this process\n")
     kinds: list[tuple[str, Callable[[], Comparison], list[dict[str, Any]]]] = []
     if told.data:
-        forms = [{}, {"worksheets": 0}, {"texts": True}]
+        forms: list[dict[str, Any]] = [{}, {"worksheets": 0}, {"texts": True}]
         kinds.append(("12 x 43", lambda: deep_learning(told.data), forms))
     n_queries = 700 if told.quick else 7_000
-    kinds.append((f"50 x {n_queries:,}", lambda: many(50, n_queries), [{}, {"texts": True}]))
+    large: list[dict[str, Any]] = [{}, {"texts": True}]
+    kinds.append((f"50 x {n_queries:,}", lambda: many(50, n_queries), large))
     pages: dict[str, Path] = {}
     print(f"{'':28} {'compare':>8} {'report':>8} {'kB':>8} {'gzip':>8}")
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +199,7 @@ def main() -> None:
                     how["doc_texts"] = Text(documents(found), 330)
                 if form.get("worksheets") == 0:
                     name += ", no worksheets"
-                page, seconds = cpu(lambda found=found, how=how: report(found, **how))  # type: ignore[misc]
+                page, seconds = cpu(partial(report, found, **how))
                 pages[name] = Path(folder) / f"{len(pages)}.html"
                 page.save(pages[name])
                 size = pages[name].read_bytes()

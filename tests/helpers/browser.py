@@ -107,12 +107,13 @@ class Browser:
         with suppress(BrowserError, OSError):  # it is ended below
             self.call("Browser.close")
         deadline = time.monotonic() + 5
-        while time.monotonic() < deadline:
-            if os.waitpid(self._process, os.WNOHANG)[0]:
-                break
+        ended = False
+        while not ended and time.monotonic() < deadline:
+            ended = os.waitpid(self._process, os.WNOHANG)[0] != 0
             time.sleep(0.02)
-        else:
+        with suppress(ProcessLookupError):  # its children, which may still write their profile
             os.killpg(self._process, signal.SIGKILL)
+        if not ended:
             os.waitpid(self._process, 0)
         os.close(self._read)
         os.close(self._write)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cranfield import Comparison, compare, demo, report
+from helpers.browser import Page
 from helpers.systems import SYSTEMS
 
 Scores = dict[str, dict[str, dict[str, float]]]
@@ -177,3 +178,12 @@ class Pages:
             report(found, **told).save(path)
             self._made[kind] = Made(found, path, told)
         return self._made[kind]
+
+
+def quiet(page: Page) -> None:
+    """Assert that a page says nothing, asks for nothing; that nothing ran or was refused."""
+    page.settle()
+    assert page.messages == []
+    assert page.requests == []
+    assert page.refused() == []
+    assert page.evaluate("globalThis.ran") is None
