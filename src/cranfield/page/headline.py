@@ -133,8 +133,9 @@ def board_note(evidence: Evidence) -> Markup:
     result = evidence.found[evidence.measures[0]]
     known, n = evidence.found.aligned.known(result.measure), queries_of(len(evidence.query_ids))
     mean = ", the geometric mean over" if is_geometric(known) else " over"
-    said = f"{'' if is_geometric(known) else 'Mean '}{result.measure}{mean} {n}, with its "
-    said += f"{percent(1 - settings.alpha)} interval"
+    said = f"{'' if is_geometric(known) else 'Mean '}{result.measure}{mean} {n}"
+    if any(one.low is not None for one in result.systems):  # there is none of one query
+        said += f", with its {percent(1 - settings.alpha)} interval"
     parts: list[str] = [said, "." if result.rising else "; less is better."]
     against, of_pairs = families(evidence)
     if base is not None:

@@ -47,6 +47,10 @@ class Report:
 
     `html` is the page; `notes` is what it says of doubtful numbers, the gravest first. A notebook
     shows it in a frame of its own.
+
+    >>> from cranfield import compare
+    >>> report(compare({"old": {"q1": 0.5}, "new": {"q1": 0.75}})).html.startswith("<!doctype html>")
+    True
     """
 
     html: str

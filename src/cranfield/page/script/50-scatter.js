@@ -16,12 +16,13 @@ function scatter() {
   const wide = figure.clientWidth || 340;
   const side = Math.min(wide - 50, 256);
   const [left, top] = [40, 24];
-  const higher = a.reduce((n, value, query) => n + (value > b[query] ? 1 : 0), 0);
+  const pair = pairOf(choice.a, choice.b, choice.scored);
   const { svg } = canvas(
     figure,
     top + side + 40,
     `${measureName(choice.scored)} of ${systemName(choice.a, 60)} (up) against ${systemName(choice.b, 60)} ` +
-      `(across) on ${many(N, "query", "queries")}: ${whole(higher)} points are above the diagonal`,
+      `(across) on ${many(N, "query", "queries")}` +
+      (pair ? `: better on ${whole(pair.wins)}, the same on ${whole(pair.ties)}, worse on ${whole(pair.losses)}` : ""),
   );
   const x = scale(low, high, left, left + side);
   const y = scale(low, high, top + side, top);
