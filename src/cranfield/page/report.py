@@ -49,7 +49,8 @@ class Report:
     shows it in a frame of its own.
 
     >>> from cranfield import compare
-    >>> report(compare({"old": {"q1": 0.5}, "new": {"q1": 0.75}})).html.startswith("<!doctype html>")
+    >>> page = report(compare({"old": {"q1": 0.5}, "new": {"q1": 0.75}}))
+    >>> page.html.startswith("<!doctype html>")
     True
     """
 
