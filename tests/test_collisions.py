@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cranfield import Qrels, Run, evaluate
+from cranfield.arrays import slots
 from cranfield.arrays.byte_strings import FIXED
 from cranfield.arrays.ids import Ids
 from cranfield.data import match, order
@@ -174,7 +175,7 @@ def test_hits_are_found_though_a_document_has_one_key_for_all_queries(
     rows = [(f"q{i}", f"d{j}", -float(j)) for i in range(20) for j in range(5)]
     run = pa.table(dict(zip(("query_id", "doc_id", "score"), zip(*rows, strict=True), strict=True)))
     expected = evaluate(qrels, run, "AP nDCG NumRelRet").to_dict()
-    for module in (match, order):
+    for module in (match, order, slots):
         monkeypatch.setattr(module, "keyed", lambda hashes, group: hashes.copy())
     assert evaluate(qrels, run, "AP nDCG NumRelRet").to_dict() == expected
     assert evaluate(qrels, run, "NumRelRet").means()["NumRelRet"] == 10 * 3 + 10 * 4

@@ -56,7 +56,7 @@ class Slots:
         rows = np.flatnonzero(found >= 0)
         at = found[rows]
         # Equal keys belong to the same pair, but for a rare coincidence.
-        same = others.equal(rows, self._ids, at)
+        same = others.equal(rows, self._ids, at) & (groups[rows] == self._groups[at])
         if not same.all():
             wrong = rows[~same]
             at[~same] = self._looked_up(keys[wrong], groups[wrong], others.take(wrong))
