@@ -302,3 +302,15 @@ def test_two_threads_read_one_pipe(tmp_path: Path) -> None:
 def test_a_directory_is_no_pipe(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a directory"):
         source.Source(tmp_path).start(1)
+
+
+def test_a_page_whose_reader_has_left_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "QRELS").write_text("q1 0 d1 1\nq2 0 d1 1\n")
+    Run({"q1": {"d1": 1.0}, "q2": {"d1": 1.0}}, "a").write(tmp_path / "a.run")
+    reader, writer = os.pipe()
+    os.close(reader)
+    paths = [str(tmp_path / name) for name in ("QRELS", "a.run")]
+    done = cranfield(["report", *paths, "-o", "-"], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    assert done.returncode == -signal.SIGPIPE
+    assert done.stderr == b""

@@ -446,3 +446,11 @@ def test_latex_compiles_every_result(tmp_path: Path) -> None:
         pages += [RESULTS[name]().to_latex(per_query=True)]
     page = compiled("\\clearpage\n".join(pages), tmp_path)
     assert page.count("Table") >= len([one for one in pages if r"\caption" in one])
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_says_which_measures_have_no_number() -> None:
+    done = invoke("table", "demo/qrels.txt", *RUNS, "-m", "RelString@5 AP")
+    assert done.exit_code == 0, done.output
+    assert "RelString@5" not in done.stdout
+    assert "RelString@5" in done.stderr

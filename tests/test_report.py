@@ -696,6 +696,9 @@ def test_the_demonstration_has_a_page(tmp_path: Path) -> None:
 def test_other_names_of_files_are_refused(demo_folder: Path, name: str) -> None:
     files = [str(demo_folder / "demo" / one) for one in ("qrels.txt", "bm25.run")]
     assert invoke("report", *files, "-o", name).exit_code == 2
+    refused = invoke("demo", "--report", name)
+    assert refused.exit_code == 2
+    assert f"--report {name}" in refused.stderr
 
 
 def test_an_input_is_never_written_over(demo_folder: Path, tmp_path: Path) -> None:

@@ -23,10 +23,11 @@ from cranfield.page.sheets import QUERIES
 _DEFAULT = "report.html"
 
 
-def html_name(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+def html_name(_: click.Context, option: click.Parameter, path: str | None) -> str | None:
     """Check the name of the file before anything is read."""
     if path not in ("-", None) and not path.lower().endswith((".html", ".htm")):
-        raise OptionError(f"-o {printable(path)}: a report is a page: name a file .html")
+        typed = f"{option.opts[0]} {printable(path)}"
+        raise OptionError(f"{typed}: a report is a page: name a file .html")
     return path
 
 

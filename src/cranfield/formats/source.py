@@ -309,6 +309,8 @@ def written(path: Path) -> Iterator[IO[bytes]]:
     except InputError:
         raise
     except OSError as error:
+        if path == "-" and isinstance(error, BrokenPipeError):
+            raise  # the reader of the output has left: the command ends as all others do
         reason = error.strerror or error
         raise InputError(f"cannot be written: {reason}", source=without_secrets(path)) from None
 
