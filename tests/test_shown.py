@@ -374,10 +374,17 @@ def test_no_file_that_is_read_is_written(files: Path) -> None:
     assert (files / "r1.json").read_bytes() == before
 
 
-def test_one_file_that_cannot_be_written_keeps_nothing_back(files: Path) -> None:
-    done = invoke("evaluate", "-o", "nowhere/made.csv", "-o", "made.md", "--format", "csv")
+def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(files: Path) -> None:
+    done = CliRunner().invoke(cli, ["evaluate", "no.qrels", "no.run", "-o", "nowhere/made.csv"])
     assert done.exit_code == 2
-    assert "nowhere/made.csv: cannot be written" in done.stderr
+    assert "there is no folder nowhere" in done.stderr
+
+
+def test_one_file_that_cannot_be_written_keeps_nothing_back(files: Path) -> None:
+    (files / "made.csv").mkdir()
+    done = invoke("evaluate", "-o", "made.csv", "-o", "made.md", "--format", "csv")
+    assert done.exit_code == 2
+    assert "made.csv: cannot be written" in done.stderr
     assert done.stdout.startswith("run,measure,query_id,value\n")
     assert (files / "made.md").read_text().startswith("| run ")
 

@@ -8,7 +8,7 @@ import click
 from cranfield.cli import flags
 from cranfield.cli.data import refuse_two_inputs
 from cranfield.cli.several import Comparing, comparing_options
-from cranfield.cli.terminal import note, refuse_inputs, say_notes
+from cranfield.cli.terminal import note, refuse_outputs, say_notes
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.errors import OptionError, printable
@@ -80,7 +80,7 @@ _systems_option = flags.option(
 def _write(figure: Figure, output: str) -> None:
     """Write a picture to a file; say what makes its numbers doubtful, and a paper's caption."""
     check_installed()
-    refuse_inputs([output])
+    refuse_outputs([output])
     figure.save(output)
     say_notes(figure.notes)
     if figure.style == "paper":

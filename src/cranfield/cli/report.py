@@ -10,7 +10,7 @@ from cranfield.cli.terminal import (
     doc_texts_option,
     note,
     query_texts_option,
-    refuse_inputs,
+    refuse_outputs,
     say_notes,
 )
 from cranfield.comparison.comparison import Comparison
@@ -92,7 +92,7 @@ def command(
     cranfield report qrels.txt *.run --topics queries.tsv -o page.html
     cranfield report --saved old.txt new.txt -m map
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_inputs([output])
+    refuse_outputs([output])
     found = comparing.compared(qrels, runs)
     write_report(
         found,

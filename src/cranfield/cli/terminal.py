@@ -139,12 +139,15 @@ def _given() -> list[Any]:
     return [one for value in arguments for one in (value if isinstance(value, tuple) else [value])]
 
 
-def refuse_inputs(outputs: Sequence[str]) -> None:
-    """Raise OptionError if a file that is to be written is one that is read."""
+def refuse_outputs(outputs: Sequence[str]) -> None:
+    """Raise OptionError for a file that is not to be written: one that is read, or in no folder."""
     read = {os.path.realpath(one) for one in _given() if isinstance(one, str)}
     for path in outputs:
         if os.path.realpath(path) in read and os.path.exists(path):
             raise OptionError(f"-o {printable(path)}: is read by this command; name another file")
+        folder = os.path.dirname(path)
+        if folder and not os.path.isdir(folder):  # said before all is read and computed
+            raise OptionError(f"-o {printable(path)}: there is no folder {printable(folder)}")
 
 
 def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any:
@@ -165,7 +168,7 @@ def format_options(default: str | None, forms: Mapping[str, str] = FORMS) -> Any
             *(form_of(path, forms) for path in outputs),
         }:
             raise OptionError(f"--formulas is for --format csv and tsv: this prints {name}")
-        refuse_inputs(outputs)
+        refuse_outputs(outputs)
         return Format(name, formulas or "plain", outputs)
 
     options = {
