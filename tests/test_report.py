@@ -71,7 +71,9 @@ def check_board(found: Comparison, page: Page) -> None:
             assert row["diff"] == (pair.ratio if ratio else pair.difference)
             assert row["diff_low"] == (pair.ratio_low if ratio else pair.low)
             assert row["diff_high"] == (pair.ratio_high if ratio else pair.high)
-            assert (row["p"], row["p_adjusted"]) == (pair.p, pair.p_adjusted)
+            assert row["p_adjusted"] == pair.p_adjusted
+            for name in ("better", "same", "worse"):
+                assert row.get(name) == getattr(pair, f"probability_{name}")
             assert (row["wins"], row["ties"], row["losses"]) == (pair.wins, pair.ties, pair.losses)
             assert row["verdict"] == VERDICTS[pair.verdict]
 
@@ -85,7 +87,7 @@ def check_pairs(found: Comparison, page: Page) -> None:
         rows = page.data["pairs"][m]
         assert len(rows) == len(result.pairs)
         told = set()
-        for a, b, difference, low, high, p, verdict, wins, ties, losses in rows:
+        for a, b, difference, low, high, p, verdict, wins, ties, losses, *probable in rows:
             assert a < b
             pair = result.by_names[names[a], names[b]]
             ratio = pair.scale == "ratio"
@@ -95,6 +97,8 @@ def check_pairs(found: Comparison, page: Page) -> None:
             )
             assert (p, verdict) == (pair.p_adjusted, VERDICTS[pair.verdict])
             assert (wins, ties, losses) == (pair.wins, pair.ties, pair.losses)
+            chances = (pair.probability_better, pair.probability_same, pair.probability_worse)
+            assert probable == [one for one in chances if one is not None]
             told |= {(a, b), (b, a)} if verdict else set()
         first, *others = (row["s"] for row in page.data["board"][m])
         assert page.data["alike"][m] == [s for s in others if (first, s) not in told]
@@ -236,8 +240,46 @@ def test_questions_and_relevant_documents(page: Page) -> None:
     for line in demo.QRELS.read_text("utf-8").splitlines():
         query, _, _, grade = line.split()
         relevant[query] += int(grade) > 0
-    assert page.data["n_relevant"] == [relevant[query] for query in page.data["queries"]]
+    assert relevant_to(page, 0) == [relevant[query] for query in page.data["queries"]]
     assert page.data["grades"] == {"least": 0, "top": 3}
+
+
+def relevant_to(page: Page, measure: int) -> list[int]:
+    """Return how many documents of each query are relevant to a measure."""
+    found: list[int] = page.data["n_relevant"][page.data["measures"][measure]["relevant"]]
+    return found
+
+
+def test_documents_are_relevant_from_the_grade_that_the_measure_states() -> None:
+    page = Page(report(compare(demo.QRELS, list(demo.RUNS), "AP(rel=2) P(rel=2)@10 RR")).html)
+    judgments = [line.split() for line in demo.QRELS.read_text("utf-8").splitlines()]
+    for measure, level in enumerate((2, 2, 1)):
+        assert page.data["measures"][measure]["from"] == level
+        assert relevant_to(page, measure) == [
+            sum(query == own and int(grade) >= level for own, _, _, grade in judgments)
+            for query in page.data["queries"]
+        ]
+    assert len(page.data["n_relevant"]) == 2
+    assert page.data["cutoffs"]["measure"] == "AP(rel=2)"
+
+
+def test_probabilities_have_columns() -> None:
+    found = compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", test="bayes", rope=0.02)
+    page = Page(report(found).html)
+    check(found, page)
+    heads = [one.attributes.get("data-key") for one in page.root.by_id("board").all("th")]
+    assert "p_adjusted" not in heads
+    at = heads.index("better")
+    assert heads[at + 1] == "same"
+    rows = page.root.by_id("board").all("tr")[1:]
+    for row, one in zip(rows, found["nDCG@10"].ordered, strict=True):
+        better, same = [part for part in row.children if not isinstance(part, str)][at : at + 2]
+        if one.name == "bm25":
+            assert better.text == same.text == ""
+            continue
+        pair = found["nDCG@10"][one.name]
+        assert better.text == f"{pair.probability_better:.2f}"
+        assert same.text == f"{pair.probability_same:.2f}"
 
 
 def test_the_same_bytes_twice(found: Comparison) -> None:
@@ -384,10 +426,11 @@ def test_families_of_p_are_named(page: Page) -> None:
     assert tests["baseline"] in note
 
 
-def test_slices() -> None:
+@pytest.mark.parametrize("measure", ["nDCG@10", "GMAP"])
+def test_slices(measure: str) -> None:
     queries = dict(line.split("\t") for line in QUERIES.read_text("utf-8").splitlines())
     labels = {"type": {query: "ab"[i % 2] for i, query in enumerate(queries)}}
-    found = compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", slices=labels)
+    found = compare(demo.QRELS, list(demo.RUNS), f"{measure} AP", slices=labels)
     page = Page(report(found).html)
     check(found, page)
     assert [(one["label"], one["slice"]) for one in page.data["slices"]] == [
@@ -395,13 +438,19 @@ def test_slices() -> None:
         ("type", "b"),
     ]
     for one in page.data["slices"]:
-        result = found.slice("nDCG@10", one["slice"])
+        result = found.slice(measure, one["slice"])
         assert one["queries"] == len(result.query_ids)
         for row, system in zip(one["rows"], result.systems, strict=True):
             assert page.data["systems"][row["s"]] == system.name
             assert (row["mean"], row["low"], row["high"]) == (system.mean, system.low, system.high)
             pair = result.by_names.get((system.name, "bm25"))
-            assert row["diff"] == (None if pair is None else pair.difference)
+            by_ratio = measure == "GMAP"
+            of_pair = (
+                ("ratio", "ratio_low", "ratio_high") if by_ratio else ("difference", "low", "high")
+            )
+            assert [row[name] for name in ("diff", "diff_low", "diff_high")] == [
+                None if pair is None else getattr(pair, name) for name in of_pair
+            ]
             assert row["verdict"] == (None if pair is None else VERDICTS[pair.verdict])
 
 
@@ -465,7 +514,7 @@ def test_other_grades(grades: tuple[float, ...]) -> None:
     check(found, page)
     assert page.data["grades"] == {"least": min(grades), "top": max(*grades, 0)}
     n = sum(grade > 0 for grade in judgments["q0"].values())
-    assert page.data["n_relevant"][page.data["queries"].index("q0")] == n
+    assert relevant_to(page, 0)[page.data["queries"].index("q0")] == n
     shown = page.lists[0]
     own = judgments[page.data["queries"][0]]
     assert [own.get(doc) for doc in shown["d"]] == shown["g"]
@@ -656,6 +705,10 @@ def test_the_command_writes_the_page(demo_folder: Path, tmp_path: Path) -> None:
     assert page.data["texts"][0] == demo.queries()["q01"]
     assert page.data["explain"].startswith(f"cranfield explain {files[0]} {{run}} -m AP")
     assert page.data["runs"] == files[1:]
+    assert f"wrote {path}" in found.stderr
+    streamed = invoke(*typed[:-1], "-")
+    assert "wrote" not in streamed.stderr
+    assert streamed.stdout.startswith("<!doctype html>")
 
 
 def test_the_command_that_the_page_shows_prints_the_worksheet(

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 from helpers.browser import Browser
+from helpers.pages import Pages
 
 from cranfield import compare, rbo, report
+from cranfield.data.judging import Judging
+from cranfield.explanation.scene import Scene
 
 pytestmark = pytest.mark.more
 
@@ -53,3 +56,29 @@ def test_the_overlap_of_two_rankings(browser: Browser, tmp_path: Path) -> None:
             assert page.one("#stage h3") == f"Query {query}"
             shown = page.one("#stage .about p").split("RBO ")[1]
             assert shown == f"{expected[query]:.4f}", query
+
+
+@pytest.mark.parametrize("kind", ["demonstration", "odd grades", "one query"])
+def test_the_overlap_is_that_of_the_runs(browser: Browser, pages: Pages, kind: str) -> None:
+    """Of rankings down to rank 20: as long, shorter, and those of a query that is not answered."""
+    made = pages(kind)
+    aligned = made.found.aligned
+    assert aligned.source is not None
+    qrels, runs = aligned.source.qrels, aligned.source.runs
+    seen = set()
+    with browser.open(made.path) as page:
+        for a, b in ((0, 1), (len(runs) - 1, 0)):
+            page.choose("#pick-a", str(a))
+            page.choose("#pick-b", str(b))
+            page.choose("#order", "name")
+            drawn = page.each("#rows .q", "it.textContent.match(/RBO ([0-9.]+)/)[1]")
+            n = min(len(drawn), len(aligned.query_ids))  # no more is painted than is seen
+            assert n == len(drawn) >= min(10, len(aligned.query_ids))
+            for query, shown in zip(aligned.query_ids[:n], drawn, strict=True):
+                mine, theirs = (
+                    Scene.of(qrels, runs[aligned.names[one]], query, Judging()).docs[:20]
+                    for one in (a, b)
+                )
+                seen.add((len(mine) == len(theirs), 0 in (len(mine), len(theirs))))
+                assert shown == f"{rbo(mine, theirs).ext:.2f}"
+    assert (True, False) in seen

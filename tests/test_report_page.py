@@ -45,7 +45,7 @@ LACKING = {
     "demonstration": set(),
     "saved": {"depth", "amount", "parts", "holes"},
     "one run": {"where", "pairs", "parts"},
-    "geometric": {"parts"},
+    "geometric": set(),
     "one query": {"pairs", "parts"},
 }
 
@@ -71,7 +71,10 @@ def test_the_real_collection(browser: Browser, pages: Pages, data: Path) -> None
         _board_is(page, made)
 
 
-@pytest.mark.parametrize("kind", ["demonstration", "saved", "geometric", "odd grades", "one run"])
+@pytest.mark.parametrize(
+    "kind",
+    ["demonstration", "saved", "geometric", "odd grades", "one run", "all pairs", "probabilities"],
+)
 def test_the_cells_of_the_leaderboard_under_every_measure(
     browser: Browser, pages: Pages, kind: str
 ) -> None:
@@ -115,6 +118,16 @@ def _board_is(page: Page, made: Made) -> None:
                 )
             if "p_adjusted" in cell and point["p_adjusted"] is not None:
                 assert cell["p_adjusted"] == point["p_adjusted"]
+            if "better" in cell and point["difference"] is not None:
+                assert cell["better"] == point["probability_better"]
+                assert text["same"] == f"{point['probability_same']:.2f}"
+            if "judged" in cell:
+                percents = floor(100 * point["judged"] + 1 / 2)
+                assert text["judged"] == f"{min(percents, 99 if point['judged'] < 1 else 100)}%"
+            if "letters" in cell:
+                letters = dict(zip(made.found.aligned.names, result.letters or (), strict=True))
+                assert text["letters"] == letters[point["system"]]
+        assert measure in page.one("#means-said")
 
 
 def test_the_intervals_are_where_the_axis_says(browser: Browser, pages: Pages) -> None:
@@ -290,8 +303,9 @@ def test_scores_by_relevant_documents(browser: Browser, pages: Pages) -> None:
     assert found == pytest.approx([expected[one] for one in drawn], abs=1e-9)
 
 
-def test_the_matrix_is_the_pairs(browser: Browser, pages: Pages) -> None:
-    made = pages("demonstration")
+@pytest.mark.parametrize("kind", ["demonstration", "far apart"])
+def test_the_matrix_is_the_pairs(browser: Browser, pages: Pages, kind: str) -> None:
+    made = pages(kind)
     with browser.open(made.path) as page:
         names = [one.name for one in made.found.results[0].ordered]
         texts = page.each("#matrix text", "[it.textContent, it.getAttribute('class') ?? '']")
@@ -305,7 +319,8 @@ def test_the_matrix_is_the_pairs(browser: Browser, pages: Pages) -> None:
         for b in names:
             if a != b:
                 value = by_pair[a, b] if (a, b) in by_pair else -by_pair[b, a]
-                expected.append(f"{value:+.2f}".replace("0.", ".").replace("-", "\u2212"))
+                sign = "+" if value > 0 else "\u2212"
+                expected.append(f"{sign}{f'{abs(value):.2f}'.removeprefix('0')}")
     assert cells == expected
 
 
@@ -335,7 +350,7 @@ def test_how_much_was_judged(browser: Browser, pages: Pages) -> None:
         str(min(99, floor(100 * one["judged"] + 1 / 2)))  # what is not all is never 100
         for name in (one.name for one in made.found.results[0].ordered)
         for one in points
-        if one["system"] == name and one["judged"] is not None and one["judged"] < 0.9995
+        if one["system"] == name and one["judged"] is not None and one["judged"] < 1
     ]
     with browser.open(made.path) as page:
         assert page.each("#judged text.on") == expected

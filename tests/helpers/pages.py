@@ -98,7 +98,27 @@ def one_run() -> tuple[Comparison, dict[str, Any]]:
 
 def geometric() -> tuple[Comparison, dict[str, Any]]:
     """Geometric means first, beside others."""
-    return compare(demo.QRELS, list(demo.RUNS), "GMAP nDCG@10"), {}
+    slices = {"words": {q: _length(text) for q, text in demo.queries().items()}}
+    return compare(demo.QRELS, list(demo.RUNS), "GMAP nDCG@10", slices=slices), {}
+
+
+def all_pairs() -> tuple[Comparison, dict[str, Any]]:
+    """No baseline: letters say which systems are told apart, other ones under each measure."""
+    return compare(demo.QRELS, list(demo.RUNS), "nDCG@10 RR NumRelRet", all_pairs=True), {}
+
+
+def probabilities() -> tuple[Comparison, dict[str, Any]]:
+    """No p: how probable it is that a system is better, or practically the same."""
+    return compare(demo.QRELS, list(demo.RUNS), "nDCG@10 AP", test="bayes", rope=0.02), {}
+
+
+def far_apart() -> tuple[Comparison, dict[str, Any]]:
+    """Differences of ten and more."""
+    chance = random.Random(5)
+    means = {"low": 10.0, "middle": 20.5, "high": 40.25}
+    return compare(
+        {name: {f"q{i}": mean + chance.random() for i in range(12)} for name, mean in means.items()}
+    ), {}
 
 
 def odd_grades() -> tuple[Comparison, dict[str, Any]]:
@@ -156,6 +176,9 @@ KINDS: dict[str, Callable[[], tuple[Comparison, dict[str, Any]]]] = {
     "saved": saved,
     "one run": one_run,
     "geometric": geometric,
+    "all pairs": all_pairs,
+    "probabilities": probabilities,
+    "far apart": far_apart,
     "odd grades": odd_grades,
     "hostile": hostile,
     "large": large,

@@ -1,6 +1,7 @@
 """`cranfield figure KIND`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -60,7 +61,6 @@ _style_option = flags.option(
 _depth_option = flags.option(
     type=int, default=DEPTH, show_default=True, help="How many ranks, 2 to 100."
 )
-_runs_argument = flags.argument(nargs=-1, metavar="RUN...")
 _system_option = flags.option(
     metavar="NAME", help="One of the systems, by its name or its file.  [default: the best]"
 )
@@ -77,29 +77,63 @@ _systems_option = flags.option(
 )
 
 
-def _write(figure: Figure, output: str) -> None:
-    """Write a picture to a file; say what makes its numbers doubtful, and a paper's caption."""
-    check_installed()
-    refuse_outputs([output])
-    figure.save(output)
-    say_notes(figure.notes)
-    if figure.style == "paper":
-        note(figure.caption, "caption")
-    note(f"wrote {output}")
+@dataclass(frozen=True)
+class Canvas:
+    """Where a picture goes, and for what it is dressed."""
+
+    style: StyleName
+    output: str
+
+    def __post_init__(self) -> None:
+        check_installed()  # rather than when everything is read
+        refuse_outputs([self.output])
+
+    def write(self, figure: Figure) -> None:
+        """Write a picture to its file; say what makes its numbers doubtful, a paper's caption."""
+        figure.save(self.output)
+        say_notes(figure.notes)
+        if figure.style == "paper":
+            note(figure.caption, "caption")
+        note(f"wrote {self.output}")
 
 
-def _compared(
-    comparing: Comparing, qrels: str, runs: tuple[str, ...], *, sliced: bool = False
-) -> Comparison:
-    """Return what is to be drawn: the comparison of one measure."""
-    check_installed()  # rather than when everything is read
-    if not sliced:
-        flags.refuse_options({"slices"}, "is drawn by `cranfield figure by-slice` alone")
-    found = comparing.compared(qrels, runs)
-    if len(found.aligned.measures) > 1 and comparing.names:
-        named = ", ".join(map(printable, found.aligned.measures))
-        raise OptionError(f"-m {named}: a picture shows one measure; name one")
-    return found
+_canvas_options = flags.gathered(Canvas, {"style": _style_option, "output": _output_option})
+
+
+@dataclass(frozen=True)
+class Systems:
+    """What every picture of compared systems takes: what is compared, and where it goes."""
+
+    qrels: str
+    runs: tuple[str, ...]
+    comparing: Comparing
+    canvas: Canvas
+
+    def compared(self, *, sliced: bool = False) -> Comparison:
+        """Return what is to be drawn: the comparison of one measure."""
+        if not sliced:
+            flags.refuse_options({"slices"}, "is drawn by `cranfield figure by-slice` alone")
+        found = self.comparing.compared(self.qrels, self.runs)
+        if len(found.aligned.measures) > 1 and self.comparing.names:
+            named = ", ".join(map(printable, found.aligned.measures))
+            raise OptionError(f"-m {named}: a picture shows one measure; name one")
+        return found
+
+    def draw(self, kind: Callable[..., Figure], *chosen: Any, **how: Any) -> None:
+        """Compare the systems, and write the picture of a kind, with what was chosen for it."""
+        found = self.compared(sliced=kind is by_slice)
+        self.canvas.write(kind(found, *chosen, style=self.canvas.style, **how))
+
+
+_systems = flags.gathered(
+    Systems,
+    {
+        "qrels": flags.argument(),
+        "runs": flags.argument(nargs=-1, metavar="RUN..."),
+        "comparing": comparing_options,
+        "canvas": _canvas_options,
+    },
+)
 
 
 @click.group("figure", no_args_is_help=False)  # which would be an error of many lines
@@ -117,11 +151,7 @@ def command() -> None:
 
 @flags.command("leaderboard", command)
 def _leaderboard(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
+    systems: Systems = _systems,
 ) -> None:
     """Draw each system's mean with its interval.
 
@@ -132,18 +162,14 @@ def _leaderboard(
     cranfield figure leaderboard qrels.txt *.run -m nDCG@10 -o leaderboard.svg
     cranfield figure leaderboard --saved old.txt new.txt -m map -o leaderboard.png
     """  # noqa: D301 - click's mark for lines to keep
-    _write(leaderboard(_compared(comparing, qrels, runs), style=style), output)
+    systems.draw(leaderboard)
 
 
 @flags.command("differences", command)
 def _differences(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
+    systems: Systems = _systems,
     system: str | None = _system_option,
     other: str | None = _other_option,
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
 ) -> None:
     """Draw by how much two systems differ on each query.
 
@@ -153,42 +179,32 @@ def _differences(
     cranfield figure differences qrels.txt bm25.run dense.run -o differences.svg
     cranfield figure differences qrels.txt *.run --system dense -o dense.svg
     """  # noqa: D301 - click's mark for lines to keep
-    found = _compared(comparing, qrels, runs)
-    _write(differences(found, system, other, style=style), output)
+    systems.draw(differences, system, other)
 
 
 @flags.command("scatter", command)
 def _scatter(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
+    systems: Systems = _systems,
     system: str | None = _system_option,
     other: str | None = _other_option,
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
 ) -> None:
     """Draw each query's scores under two systems.
 
     \b
     cranfield figure scatter qrels.txt bm25.run dense.run -m AP -o scatter.svg
     """  # noqa: D301 - click's mark for lines to keep
-    found = _compared(comparing, qrels, runs)
-    _write(scatter(found, system, other, style=style), output)
+    systems.draw(scatter, system, other)
 
 
 @flags.command("by-cutoff", command)
 def _by_cutoff(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
-    systems: tuple[str, ...] = _systems_option,
+    systems: Systems = _systems,
+    chosen: tuple[str, ...] = _systems_option,
     cutoffs: str | None = flags.option(
         metavar="RANKS",
         help=f"Where to cut, as in 1,5,10.  [default: {len(CUTOFFS)} ranks from {CUTOFFS[0]} to "
         f"{CUTOFFS[-1]}]",
     ),
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
 ) -> None:
     """Draw a measure's mean at one cutoff after the other.
 
@@ -198,23 +214,18 @@ def _by_cutoff(
     cranfield figure by-cutoff qrels.txt *.run -m nDCG@10 -o cutoffs.svg
     cranfield figure by-cutoff qrels.txt *.run -m R@10 --cutoffs 10,100 -o r.svg
     """  # noqa: D301 - click's mark for lines to keep
-    found = _compared(comparing, qrels, runs)
     ranks: Any = CUTOFFS if cutoffs is None else cutoffs.replace(",", " ").split()
     ranks = [int(one) if isinstance(one, str) and one.isdigit() else one for one in ranks]
-    _write(by_cutoff(found, None, ranks, systems=systems or None, style=style), output)
+    systems.draw(by_cutoff, None, ranks, systems=chosen or None)
 
 
 @flags.command("precision-recall", command)
 def _precision_recall(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
+    systems: Systems = _systems,
     query: str | None = flags.option(
         metavar="ID", help="Draw this query alone, of one RUN, down its ranking."
     ),
-    systems: tuple[str, ...] = _systems_option,
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
+    chosen: tuple[str, ...] = _systems_option,
 ) -> None:
     """Draw precision against recall: all queries, or one.
 
@@ -228,33 +239,24 @@ def _precision_recall(
     cranfield figure precision-recall qrels.txt bm25.run --query q22 -o curve.svg
     """  # noqa: D301 - click's mark for lines to keep
     if query is None:
-        found = _compared(comparing, qrels, runs)
-        figure = precision_recall(found, rel=comparing.rel, systems=systems or None, style=style)
-        _write(figure, output)
+        systems.draw(precision_recall, rel=systems.comparing.rel, systems=chosen or None)
         return
-    check_installed()
     of_many = {one.name for family in (Settings, Alignment) for one in options_of(family)}
-    of_many |= {"names", "saved", "slices", "systems"}
+    of_many |= {"names", "saved", "slices", "chosen"}
     flags.refuse_options(of_many, "has no effect with --query, which draws one ranking")
-    if len(runs) != 1:
-        raise OptionError(f"--query draws one RUN, and {len(runs)} are named")
-    refuse_two_inputs(qrels, *runs)
-    judging = comparing.judging
-    judgments = comparing.data.read_qrels(qrels, judging.duplicates)
-    (system,) = comparing.data.read_runs(list(runs))
-    how: Any = judging.unusual()
-    _write(
-        precision_recall(judgments, system, query, rel=comparing.rel, style=style, **how), output
-    )
+    if len(systems.runs) != 1:
+        raise OptionError(f"--query draws one RUN, and {len(systems.runs)} are named")
+    refuse_two_inputs(systems.qrels, *systems.runs)
+    comparing, canvas = systems.comparing, systems.canvas
+    judgments = comparing.data.read_qrels(systems.qrels, comparing.judging.duplicates)
+    (system,) = comparing.data.read_runs(list(systems.runs))
+    how: Any = {"rel": comparing.rel, "style": canvas.style, **comparing.judging.unusual()}
+    canvas.write(precision_recall(judgments, system, query, **how))
 
 
 @flags.command("spread", command)
 def _spread(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
+    systems: Systems = _systems,
 ) -> None:
     """Draw how each system's scores are spread.
 
@@ -263,16 +265,12 @@ def _spread(
     \b
     cranfield figure spread qrels.txt *.run -m nDCG@10 -o spread.svg
     """  # noqa: D301 - click's mark for lines to keep
-    _write(spread(_compared(comparing, qrels, runs), style=style), output)
+    systems.draw(spread)
 
 
 @flags.command("pair-matrix", command)
 def _pair_matrix(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
+    systems: Systems = _systems,
 ) -> None:
     """Draw the difference of each system to each other.
 
@@ -282,37 +280,29 @@ def _pair_matrix(
     \b
     cranfield figure pair-matrix qrels.txt *.run -m nDCG@10 -o pairs.svg
     """  # noqa: D301 - click's mark for lines to keep
-    _write(pair_matrix(_compared(comparing, qrels, runs), style=style), output)
+    systems.draw(pair_matrix)
 
 
 @flags.command("judged-by-rank", command)
 def _judged_by_rank(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
+    systems: Systems = _systems,
     ranks: int = flags.checked(
         whole(1, 100), type=int, default=RANKS, show_default=True, help="How many ranks, 1 to 100."
     ),
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
 ) -> None:
     """Draw how much is judged at each rank.
 
     \b
     cranfield figure judged-by-rank qrels.txt *.run -o judged.svg
     """  # noqa: D301 - click's mark for lines to keep
-    _write(judged_by_rank(_compared(comparing, qrels, runs), ranks, style=style), output)
+    systems.draw(judged_by_rank, ranks)
 
 
 @flags.command("by-relevant", command)
 def _by_relevant(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
+    systems: Systems = _systems,
     system: str | None = _system_option,
     other: str | None = _other_option,
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
 ) -> None:
     """Draw scores by the number of relevant documents.
 
@@ -321,18 +311,13 @@ def _by_relevant(
     \b
     cranfield figure by-relevant qrels.txt *.run -m AP -o relevant.svg
     """  # noqa: D301 - click's mark for lines to keep
-    found = _compared(comparing, qrels, runs)
-    _write(by_relevant(found, None, system, other, style=style), output)
+    systems.draw(by_relevant, None, system, other)
 
 
 @flags.command("by-slice", command)
 def _by_slice(
-    qrels: str = flags.argument(),
-    runs: tuple[str, ...] = _runs_argument,
-    systems: tuple[str, ...] = _systems_option,
-    comparing: Comparing = comparing_options,
-    style: StyleName = _style_option,
-    output: str = _output_option,
+    systems: Systems = _systems,
+    chosen: tuple[str, ...] = _systems_option,
 ) -> None:
     """Draw means on slices of the queries.
 
@@ -341,16 +326,14 @@ def _by_slice(
     \b
     cranfield figure by-slice qrels.txt *.run --slices types.csv -o slices.svg
     """  # noqa: D301 - click's mark for lines to keep
-    found = _compared(comparing, qrels, runs, sliced=True)
-    _write(by_slice(found, systems=systems or None, style=style), output)
+    systems.draw(by_slice, systems=chosen or None)
 
 
 @flags.command("rank-weights", command)
 def _rank_weights(
     names: Sequence[str] = flags.measures("What to draw, seven at most", WEIGHTED),
     depth: int = _depth_option,
-    style: StyleName = _style_option,
-    output: str = _output_option,
+    canvas: Canvas = _canvas_options,
 ) -> None:
     """Draw what each rank is worth.
 
@@ -363,18 +346,18 @@ def _rank_weights(
     cranfield figure rank-weights -o weights.svg
     cranfield figure rank-weights -m nDCG@10 -m "RBP(p=0.95)" -o weights.png
     """  # noqa: D301 - click's mark for lines to keep
-    _write(rank_weights(flags.measures_of(names, WEIGHTED, None), depth, style=style), output)
+    measures = flags.measures_of(names, WEIGHTED, None)
+    canvas.write(rank_weights(measures, depth, style=canvas.style))
 
 
 @flags.command("reciprocal-rank", command)
 def _reciprocal_rank(
     depth: int = _depth_option,
-    style: StyleName = _style_option,
-    output: str = _output_option,
+    canvas: Canvas = _canvas_options,
 ) -> None:
     """Draw how 1/rank falls.
 
     \b
     cranfield figure reciprocal-rank -o reciprocal-rank.svg
     """  # noqa: D301 - click's mark for lines to keep
-    _write(reciprocal_rank(depth, style=style), output)
+    canvas.write(reciprocal_rank(depth, style=canvas.style))

@@ -112,4 +112,5 @@ def write_report(found: Comparison, path: str, **how: Any) -> None:
     page = report(found, command=flags.typed(), **how)
     page.save(path)
     say_notes(one for one in page.notes if one.is_grave)
-    note(f"wrote {path}: open it in a browser")
+    if path != "-":
+        note(f"wrote {path}: open it in a browser")

@@ -142,10 +142,10 @@ MANY_DIFFERENCES = 2_000_000  # pairs x queries: of more, no flips are drawn for
 def every_pair(found: Comparison) -> Comparison:
     """Return a comparison of each system with each other by the same scores, without slices.
 
-    What compares all pairs already is returned as it is. It is not looked for what unjudged
-    documents may change in each pair. Where pairs x queries are more than
-    2,000,000, a test that draws flips or resamples would take minutes: then it is the t-test, and
-    a correction by flips becomes Holm's, one by permutations Tukey's. A note says so.
+    What compares all pairs already is returned as it is. The pairs have no bounds of what unjudged
+    documents may change. Where pairs x queries are more than 2,000,000, a test that draws flips or
+    resamples would take minutes: then it is the t-test, and a correction by flips becomes Holm's,
+    one by permutations Tukey's. A note says so.
 
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}, "c": {"q1": 0, "q2": 0}}

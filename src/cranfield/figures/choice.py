@@ -16,7 +16,13 @@ from cranfield.notes import Note, gravest_first
 
 FEW = 4  # systems of which each has its colour, if none are named
 MOST = 7  # that colours and shapes tell apart
-_LETTERS = 40  # of a name in a sentence
+LETTERS = 40  # of a name in a sentence
+# What a point has of a pair of systems, beside the difference and its interval.
+OF_PAIR = (
+    *("p", "p_adjusted", "verdict", "wins", "ties", "losses"),
+    *("ratio", "ratio_low", "ratio_high"),
+    *("probability_better", "probability_same", "probability_worse"),
+)
 
 
 def compared(found: object, figure: str) -> Comparison:
@@ -73,7 +79,7 @@ def named(found: Comparison, name: str, option: str = "system") -> str:
         if os.path.realpath(str(name)) in [os.path.realpath(one.path) for one in run.sources]:
             return system
     near = nearest(str(name), names) or names[:5]
-    shown = ", ".join(shown_name(one, _LETTERS) for one in near)
+    shown = ", ".join(shown_name(one, LETTERS) for one in near)
     raise OptionError(f"{option}={name!r:.80}: there is no such system; try {shown}")
 
 
@@ -179,7 +185,7 @@ def with_room(
     keep = {one for one in kept if one in best_first}
     first = [one for one in best_first if one not in keep][: max(0, most - len(keep))]
     shown = [one for one in best_first if one in keep or one in first]
-    named = f" and {', '.join(shown_name(one, _LETTERS) for one in shown if one in keep)}"
+    named = f" and {', '.join(shown_name(one, LETTERS) for one in shown if one in keep)}"
     text = f"{len(shown)} of {len(best_first)} systems are drawn: the best{named if keep else ''}"
     return shown, [text]
 

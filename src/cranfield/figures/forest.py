@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.result import Result
+from cranfield.comparison.result import Pair, Result, System
 from cranfield.errors import InputError
-from cranfield.figures.choice import coloured, compared, doubts_of, result_of, with_room
+from cranfield.figures.choice import OF_PAIR, coloured, compared, doubts_of, result_of, with_room
 from cranfield.figures.figure import Draw, Figure
 from cranfield.figures.marks import (
     chart,
@@ -24,8 +24,19 @@ from cranfield.measures import Measure
 from cranfield.render.numbers import number as number_text
 from cranfield.render.numbers import number_of
 
-_OF_PAIR = ["p", "p_adjusted", "verdict", "wins", "ties", "losses"]
-_OF_PAIR += ["ratio", "ratio_low", "ratio_high"]
+
+def _mean(one: System, pair: Pair | None) -> dict[str, Any]:
+    """Return a system's mean with its interval, and its pair with the baseline, if it has one."""
+    return {
+        "system": one.name,
+        "mean": one.mean,
+        "low": one.low,
+        "high": one.high,
+        "difference": pair and pair.difference,
+        "difference_low": pair and pair.low,
+        "difference_high": pair and pair.high,
+        **{name: pair and getattr(pair, name) for name in OF_PAIR},
+    }
 
 
 def leaderboard(
@@ -42,8 +53,9 @@ def leaderboard(
         Figure; a point has "system", "place" (from 1), "mean", "low" and "high" (its own interval,
         by Student's t), "judged" and "little_judged"; of a system that was compared with the
         baseline, "difference", "difference_low", "difference_high", "p", "p_adjusted", "verdict",
-        "wins", "ties" and "losses", and, of a measure with a geometric mean, "ratio", "ratio_low"
-        and "ratio_high". What does not exist is None.
+        "wins", "ties" and "losses"; of a measure with a geometric mean, "ratio", "ratio_low" and
+        "ratio_high"; with a rope, or test="bayes", "probability_better", "probability_same" and
+        "probability_worse". What does not exist is None.
 
     Raises:
         MeasureError: a measure that was not compared.
@@ -58,24 +70,15 @@ def leaderboard(
     """
     result = result_of(compared(found, "leaderboard"), measure)
     base = found.settings.baseline
-    points = []
-    for place, one in enumerate(result.ordered, 1):
-        pair = result.by_names.get((one.name, str(base)))
-        points.append(
-            {
-                "system": one.name,
-                "place": place,
-                "mean": one.mean,
-                "low": one.low,
-                "high": one.high,
-                "judged": one.judged,
-                "little_judged": one.little_judged,
-                "difference": pair and pair.difference,
-                "difference_low": pair and pair.low,
-                "difference_high": pair and pair.high,
-                **{name: pair and getattr(pair, name) for name in _OF_PAIR},
-            }
-        )
+    points = [
+        {
+            **_mean(one, result.by_names.get((one.name, str(base)))),
+            "place": place,
+            "judged": one.judged,
+            "little_judged": one.little_judged,
+        }
+        for place, one in enumerate(result.ordered, 1)
+    ]
     n = number_of(len(points), "system")
     said = means_said(result, found.settings)
     return Figure(
@@ -175,9 +178,8 @@ def by_slice(
 
     Returns:
         Figure; a point, of every system on every slice, has "label" (what the queries are sliced
-        by), "slice", "queries" (how many), "system", "mean", "low", "high"; of a system that was
-        compared with the baseline, "difference", "difference_low", "difference_high",
-        "p_adjusted" and "verdict". What does not exist is None.
+        by), "slice", "queries" (how many), and, on these queries, what a point of `leaderboard` has
+        but "place", "judged" and "little_judged". What does not exist is None.
 
     Raises:
         InputError: there are no slices.
@@ -202,26 +204,16 @@ def by_slice(
         )
     chosen = coloured(found, whole, systems)
     base = found.settings.baseline
-    points = []
-    for result in results:
-        for one in result.systems:
-            pair = result.by_names.get((one.name, str(base)))
-            points.append(
-                {
-                    "label": result.label,
-                    "slice": result.slice,
-                    "queries": len(result.query_ids),
-                    "system": one.name,
-                    "mean": one.mean,
-                    "low": one.low,
-                    "high": one.high,
-                    "difference": pair and pair.difference,
-                    "difference_low": pair and pair.low,
-                    "difference_high": pair and pair.high,
-                    "p_adjusted": pair and pair.p_adjusted,
-                    "verdict": pair and pair.verdict,
-                }
-            )
+    points = [
+        {
+            "label": result.label,
+            "slice": result.slice,
+            "queries": len(result.query_ids),
+            **_mean(one, result.by_names.get((one.name, str(base)))),
+        }
+        for result in results
+        for one in result.systems
+    ]
     n = number_of(len(results), "slice")
     return Figure(
         points,

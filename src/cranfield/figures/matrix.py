@@ -7,7 +7,15 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.comparison.tables import tested_by
 from cranfield.errors import InputError
-from cranfield.figures.choice import Between, compared, doubts_of, result_of, source_of, with_room
+from cranfield.figures.choice import (
+    OF_PAIR,
+    Between,
+    compared,
+    doubts_of,
+    result_of,
+    source_of,
+    with_room,
+)
 from cranfield.figures.figure import Draw, Figure, Points
 from cranfield.figures.marks import (
     Channel,
@@ -23,27 +31,13 @@ from cranfield.figures.source_runs import met
 from cranfield.figures.style import LINE, A, B, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.options import checked, whole
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import queries_of, share_of
 
 DEPTH = 20
 _DEEPEST = 100
 _MOST_NUMBERS = 12  # systems beside each other whose cells have room for a number
 _MOST_RANKS = 20  # of which each has room for one
 _JUDGED, _PALEST, _POWER = "#1d4568", 0.06, 1.5  # the colour of what is all judged, and of none
-_OF_PAIR = (
-    "difference",
-    "low",
-    "high",
-    "p",
-    "p_adjusted",
-    "verdict",
-    "wins",
-    "ties",
-    "losses",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-)
 
 
 def pair_matrix(
@@ -60,8 +54,8 @@ def pair_matrix(
 
     Returns:
         Figure; a point, of each pair once, has "system", "other", "difference" (of a measure with
-        a geometric mean, of logarithms), "low", "high", "p", "p_adjusted", "verdict", "wins",
-        "ties", "losses", "ratio", "ratio_low" and "ratio_high". What does not exist is None.
+        a geometric mean, of logarithms), "low", "high", and, of the two, what a point of
+        `leaderboard` has of a system and the baseline. What does not exist is None.
 
     Raises:
         InputError: there is one system.
@@ -83,7 +77,7 @@ def pair_matrix(
         {
             "system": one.system,
             "other": one.other,
-            **{name: getattr(one, name) for name in _OF_PAIR},
+            **{name: getattr(one, name) for name in ("difference", "low", "high", *OF_PAIR)},
         }
         for one in result.pairs
     ]
@@ -219,10 +213,9 @@ def _judged(found: Comparison, points: Points, depth: int) -> Draw:
         for one in points:
             if one["system"] in names and one["judged"] is not None:
                 share = one["judged"]
-                percent = min(round(100 * share), 100 if share == 1 else 99)
                 ink = ink_on(tint(_PALEST + (1 - _PALEST) * share**_POWER, _JUDGED))
                 row = {"system": names[one["system"]], "rank": one["rank"], "judged": share}
-                rows.append({**row, "shown": f"{percent}", "ink": ink})
+                rows.append({**row, "shown": share_of(share).rstrip("%"), "ink": ink})
         numbers = style.numbers and depth <= _MOST_RANKS
         step = next(one for one in (1, 5, 10) if depth <= (_MOST_RANKS if numbers else 10) * one)
         there = [*range(1, depth + 1)]

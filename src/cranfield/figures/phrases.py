@@ -1,18 +1,16 @@
-"""What is said beside pictures of a comparison: of means, intervals and tests."""
+"""The sentences beside pictures of a comparison: on means, intervals and tests."""
 
 from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.tables import tested_by
-from cranfield.figures.choice import Between
+from cranfield.figures.choice import LETTERS, Between
 from cranfield.figures.marks import shown_name
 from cranfield.render.numbers import number, number_of, percent, queries_of, signed
-
-_LETTERS = 40  # of a name in a title
 
 
 def name_of(system: str) -> str:
     """Return a system's name as a sentence shows it."""
-    return shown_name(system, _LETTERS)
+    return shown_name(system, LETTERS)
 
 
 def measure_of(result: Result) -> str:

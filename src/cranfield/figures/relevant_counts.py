@@ -7,6 +7,7 @@ import numpy as np
 
 from cranfield.arrays.grades import ABOVE_ZERO, are_whole
 from cranfield.arrays.ranked import Ints
+from cranfield.comparison.alignment import Evaluated
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.mean_interval import mean_intervals
 from cranfield.figures.choice import doubts_of, source_of, stated_level
@@ -62,12 +63,8 @@ def by_relevant(
     """
     two = two_systems("by_relevant", found, system, other, measure)
     source = source_of(found, "a score by the number of relevant documents")
-    rel = stated_level(two.known) if two.known else None
-    if rel is None:
-        rel = 1 if are_whole(source.qrels.grade) else ABOVE_ZERO
-    place = {query: i for i, query in enumerate(source.qrels.query_ids)}
-    of_all = source.qrels.ideal.relevant(rel).count()[:, 0]
-    counts = of_all[[place[query] for query in found.aligned.query_ids]]
+    rel = relevant_from(source, two.known)
+    counts = relevant_counts(found, source, rel)
     points = [
         {"query_id": query, "relevant": n, "system": name, "score": score}
         for query, n, scores in zip(
@@ -84,6 +81,25 @@ def by_relevant(
         style,
         doubts_of(found),
     )
+
+
+def relevant_from(source: Evaluated, measure: Measure | None) -> float:
+    """Return the grade from which a measure takes documents for relevant: 1 if it states none.
+
+    Of fractions, all above 0.
+    """
+    rel = None if measure is None else stated_level(measure)
+    if rel is None:
+        rel = 1 if are_whole(source.qrels.grade) else ABOVE_ZERO
+    return rel
+
+
+def relevant_counts(found: Comparison, source: Evaluated, rel: float) -> Ints:
+    """Return how many documents are judged with at least a grade: (n_queries,)."""
+    place = {query: i for i, query in enumerate(source.qrels.query_ids)}
+    of_all = source.qrels.ideal.relevant(rel).count()[:, 0]
+    counts: Ints = of_all[[place[query] for query in found.aligned.query_ids]]
+    return counts
 
 
 def _by_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) -> Draw:

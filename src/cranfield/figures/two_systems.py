@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats
+from cranfield.arrays.ranked import LEAST, Floats
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.comparison.scale import logs, possible
@@ -44,7 +44,6 @@ _MOST_LINES = 400  # queries side by side
 _MOST_POINTS = 1_500
 _SQUARES = 40  # to a side
 _LETTERS = 80  # of a query's id
-_FLOOR = 1e-5  # of what has a logarithm, as in trec_eval
 
 _KINDS = ("better", "tied", "worse")
 _COLOURS = (A, OTHER, B)
@@ -261,7 +260,7 @@ def scatter(
 
 
 def _scatter(two: TwoSystems, points: Rows) -> Draw:
-    floor = _FLOOR if two.result.by_ratio else -math.inf
+    floor = LEAST if two.result.by_ratio else -math.inf
 
     def draw(style: Style) -> Drawing:
         rows = [
@@ -311,7 +310,7 @@ def _ends(two: TwoSystems, rows: Rows) -> list[float]:
     every = [one[field] for one in rows for field in ("score", "other_score")]
     low, high = possible(two.known)
     if two.result.by_ratio:
-        low = _FLOOR
+        low = LEAST
     if not (math.isfinite(low) and low <= min(every)):
         low = min(every)
     if not (math.isfinite(high) and max(every) <= high):

@@ -10,7 +10,7 @@ from cranfield.page.axis import Axis, share
 from cranfield.page.digits import change, digits, interval, short
 from cranfield.page.element import NOTHING, Markup, element, joined, name_of
 from cranfield.page.evidence import Evidence
-from cranfield.render.numbers import percent, probability
+from cranfield.render.numbers import percent, probability, share_of
 
 _ROW = 36  # pixels
 _MARKS = {
@@ -68,7 +68,7 @@ class Board:
     @property
     def _caption(self) -> str:
         level = percent(1 - self.evidence.found.settings.alpha)
-        said = f"Systems by their mean {self.result.measure}, with {level} intervals"
+        said = f"Systems by their means, with {level} intervals"
         base = self.evidence.baseline
         return said if base is None else f"{said} and the difference from {base}"
 
@@ -82,22 +82,32 @@ class Board:
         yield Heading(result.measure, "n", "mean")
         yield Heading(f"{level} interval", "n wide", "low")
         if base is not None:
-            what = "ratio of the geometric means" if result.by_ratio else "mean difference"
-            title = f"{what}: the system beside the baseline"
+            title = "the system beside the baseline: difference, or ratio of geometric means"
             yield Heading(joined(["vs ", name_of(base, 24)]), "n vs", "diff", title)
             if evidence.found.settings.test != "bayes":
                 of = f"of the {result.comparisons:,} comparisons with the baseline"
                 told = told_by(result, evidence.found.settings)
                 yield Heading(told, "n wide", "p_adjusted", of)
+            yield from (Heading(*one) for one in self._probabilities)
             yield Heading("W / T / L", "wtl mid", "wins", "queries better, the same, worse")
         elif result.letters is not None and len(result.systems) > 1:
             title = "systems that share a letter are not found to differ"
-            yield Heading("Letters", "l letters", None, title)
+            yield Heading("Letters", "l letters", "letters", title)
         if self._knows_judged:
             title = "share of what the measure looks at that is judged"
             yield Heading("Judged", "n wide", "judged", title)
         if len(result.systems) > 1:
             yield Heading(element("span", "A B", title="compare"), "pick js")
+
+    @property
+    def _probabilities(self) -> Sequence[tuple[str, str, str, str]]:
+        """The columns of how probable it is that a system is better than the baseline, or alike."""
+        pairs, rope = self.result.pairs, self.evidence.found.settings.rope
+        if all(one.probability_better is None for one in pairs):
+            return []
+        better = "P(better)", "n wide", "better", "probability that it is better than the baseline"
+        same = "P(same)", "n wide", "same", f"probability that it is within {rope or 0:g} of it"
+        return [better, same] if rope else [better]
 
     @property
     def _knows_judged(self) -> bool:
@@ -122,12 +132,11 @@ class Board:
             element("td", self._picture(system), class_="plot"),
             self._mean(system),
             element("td", _interval(system), class_="n wide mut"),
-            *self._beside_baseline(system, pair),
+            *self._beside_baseline(pair),
             *self._letters(number_of_it),
             *self._judged(system),
             *self._choice(system, number_of_it),
             data_s=number_of_it,
-            class_="alike" if alike else None,
         )
 
     def _name(self, system: System, alike: bool) -> Markup:
@@ -156,14 +165,14 @@ class Board:
         marks.append(element("circle", cx=self.axis.at(system.mean), cy=18, r=4.5, class_="dot"))
         return element("svg", *marks, height=_ROW, width="100%", aria_hidden="true")
 
-    def _beside_baseline(self, system: System, pair: Pair | None) -> Iterator[Markup]:
+    def _beside_baseline(self, pair: Pair | None) -> Iterator[Markup]:
         """Yield the cells of a system's pair with the baseline."""
         if self.evidence.baseline is None:
             return
         has_p = self.evidence.found.settings.test != "bayes"
         if pair is None:
             yield element("td", element("span", "baseline", class_="mut"), class_="n vs")
-            yield from [element("td", class_="n wide")] * has_p
+            yield from [element("td", class_="n wide")] * (has_p + len(self._probabilities))
             yield element("td", class_="wtl mid")
             return
         word, sign, title = _MARKS[pair.verdict]
@@ -175,6 +184,9 @@ class Board:
             yield element(
                 "td", probability(p), class_="n wide", data_v=None if p is None else repr(p)
             )
+        values = (pair.probability_better, pair.probability_same)
+        for value, _ in zip(values, self._probabilities, strict=False):
+            yield element("td", digits(value, 2), class_="n wide", data_v=repr(value))
         yield element("td", _won(pair), class_="wtl mid")
 
     def _letters(self, number_of_it: int) -> Sequence[Markup]:
@@ -188,7 +200,7 @@ class Board:
             return []
         if system.judged is None:
             return [element("td", class_="n wide")]
-        shown, title = f"{100 * system.judged:.0f}%", "much less judged than another system"
+        shown, title = share_of(system.judged), "much less judged than another system"
         little = system.little_judged
         mark = element(
             "span", shown, class_="warn" if little else None, title=title if little else None

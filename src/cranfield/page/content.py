@@ -5,18 +5,18 @@ Where a measure's `scale` is "ratio", `diff` and its ends are ratios. A `verdict
 -1 for worse, 0 for neither, null where nothing was compared.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
-
-import numpy as np
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import is_geometric, range_of
+from cranfield.figures.choice import known_measure
 from cranfield.figures.forest import by_slice, leaderboard
 from cranfield.figures.matrix import pair_matrix
+from cranfield.figures.relevant_counts import relevant_counts, relevant_from
 from cranfield.page.evidence import Evidence
-from cranfield.page.headline import families
+from cranfield.page.headline import families, what_means_are
 from cranfield.page.scores_block import ScoresBlock
 from cranfield.page.sheets import how_to_explain
 from cranfield.render.numbers import percent, queries_of
@@ -31,6 +31,8 @@ def content_of(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
     place = {name: i for i, name in enumerate(evidence.systems)}
     found, baseline, lists = evidence.found, evidence.baseline, evidence.rankings
     settings, sheets, how = found.settings, evidence.sheets, how_to_explain(found)
+    levels = _levels(found)
+    known = list(dict.fromkeys(levels))
     against, of_pairs = families(evidence)
     return {
         "v": 1,
@@ -38,11 +40,14 @@ def content_of(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
         "command": evidence.made.command,
         "systems": list(evidence.systems),
         "baseline": None if baseline is None else place[baseline],
-        "measures": [_measure(evidence, i, scores) for i in range(len(evidence.measures))],
+        "measures": [
+            _measure(evidence, i, scores)
+            | {"relevant": None if one is None else known.index(one), "from": one}
+            for i, one in enumerate(levels)
+        ],
         "queries": list(evidence.query_ids),
         "texts": _questions(evidence),
-        "n_relevant": _n_relevant(found),
-        "alpha": settings.alpha,
+        "n_relevant": _n_relevant(found, levels),
         "level": percent(1 - settings.alpha),
         "tests": {"baseline": against, "pairs": of_pairs},
         "board": [_board(found, measure, place) for measure in evidence.measures],
@@ -76,6 +81,7 @@ def _measure(evidence: Evidence, at: int, scores: ScoresBlock) -> dict[str, Any]
         "high": high if abs(high) < float("inf") else column.max().item(),
         "queries": scores.place[at],
         "unit": scores.unit[at],
+        "said": what_means_are(evidence, name),
         "doubts": [one.text for one in evidence.found[name].notes if one.is_grave],
     }
 
@@ -92,17 +98,38 @@ def _questions(evidence: Evidence) -> list[str] | None:
 
 def _board(found: Comparison, measure: str, place: Mapping[str, int]) -> list[dict[str, Any]]:
     """Return the rows of the leaderboard, the best system first."""
+    letters = found[measure].letters
     return [
         {
-            "s": place[one["system"]],
-            **{name: one[name] for name in ("mean", "low", "high", "judged")},
+            **_row(one, place),
+            "judged": one["judged"],
             "little": one["little_judged"],
-            **_change(one, "difference_low", "difference_high"),
-            **{name: one[name] for name in ("p", "p_adjusted", "wins", "ties", "losses")},
-            "verdict": None if one["difference"] is None else _VERDICTS[one["verdict"]],
+            **({} if letters is None else {"letters": letters[place[one["system"]]]}),
         }
         for one in leaderboard(found, measure).points
     ]
+
+
+def _row(point: Point, place: Mapping[str, int]) -> dict[str, Any]:
+    """Return a system's mean, and how it compares with the baseline."""
+    return {
+        "s": place[point["system"]],
+        **{name: point[name] for name in ("mean", "low", "high")},
+        **_change(point, "difference_low", "difference_high"),
+        **{name: point[name] for name in ("p_adjusted", "wins", "ties", "losses")},
+        **dict(zip(_PROBABILITIES, _probabilities(point), strict=False)),
+        "verdict": None if point["difference"] is None else _VERDICTS[point["verdict"]],
+    }
+
+
+_PROBABILITIES = ("better", "same", "worse")
+
+
+def _probabilities(point: Point) -> list[float]:
+    """Return how probable it is that a system is better, the same, worse; empty if not computed."""
+    if point["probability_better"] is None:
+        return []
+    return [point[f"probability_{one}"] for one in _PROBABILITIES]
 
 
 def _change(point: Point, low: str, high: str) -> dict[str, float | None]:
@@ -123,6 +150,7 @@ def _pairs(pairs: Comparison, measure: str, place: Mapping[str, int]) -> list[li
             one["p_adjusted"],
             _VERDICTS[one["verdict"]],
             *(one[name] for name in ("wins", "ties", "losses")),
+            *_probabilities(one),
         ]
         for one in points
     ]
@@ -134,25 +162,9 @@ def _slices(found: Comparison, place: Mapping[str, int]) -> list[dict[str, Any]]
         return []
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for one in by_slice(found).points:
-        key = one["label"], one["slice"]
-        of = rows.setdefault(
-            key,
-            {
-                **dict(zip(("label", "slice"), key, strict=True)),
-                "queries": one["queries"],
-                "rows": [],
-            },
-        )
-        of["rows"].append(
-            {
-                "s": place[one["system"]],
-                **{name: one[name] for name in ("mean", "low", "high", "p_adjusted")},
-                "diff": one["difference"],
-                "diff_low": one["difference_low"],
-                "diff_high": one["difference_high"],
-                "verdict": None if one["difference"] is None else _VERDICTS[one["verdict"]],
-            }
-        )
+        about = {name: one[name] for name in ("label", "slice", "queries")}
+        of = rows.setdefault((one["label"], one["slice"]), {**about, "rows": []})
+        of["rows"].append(_row(one, place))
     return list(rows.values())
 
 
@@ -164,15 +176,21 @@ def _grades(found: Comparison) -> dict[str, float] | None:
     return {"least": source.qrels.grade.min().item(), "top": source.qrels.top_grade}
 
 
-def _n_relevant(found: Comparison) -> list[int] | None:
-    """Return how many documents of each query are relevant; None where that is not known."""
+def _n_relevant(found: Comparison, levels: Iterable[float | None]) -> list[list[int]] | None:
+    """Return how many documents of each query are relevant, by the levels: a list for each."""
     source = found.aligned.source
     if source is None or source.qrels.in_groups:
         return None
-    qrels = source.qrels
-    n = np.bincount(qrels.query[qrels.grade > 0], minlength=len(qrels.query_ids)).tolist()
-    of = dict(zip(qrels.query_ids, n, strict=True))
-    return [of.get(query, 0) for query in found.aligned.query_ids]
+    known = dict.fromkeys(level for level in levels if level is not None)
+    return [relevant_counts(found, source, level).tolist() for level in known]
+
+
+def _levels(found: Comparison) -> list[float | None]:
+    """Return from which grade each measure takes documents for relevant; None if not known."""
+    source, measures = found.aligned.source, found.aligned.measures
+    if source is None or source.qrels.in_groups:
+        return [None] * len(measures)
+    return [relevant_from(source, known_measure(found, one)) for one in measures]
 
 
 def _why(evidence: Evidence) -> str | None:

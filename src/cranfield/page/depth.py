@@ -4,13 +4,14 @@ The numbers are those of the figures; here they are put into rows of numbers, a 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.errors import MeasureError
+from cranfield.figures.choice import known_measure
 from cranfield.figures.curves import by_cutoff, precision_recall
 from cranfield.figures.matrix import judged_by_rank
-from cranfield.measures import parse
 
 Points = Sequence[Mapping[str, Any]]
 
@@ -22,7 +23,8 @@ def cutoffs(found: Comparison) -> dict[str, Any] | None:
             points = by_cutoff(found, measure).points
         except MeasureError:
             continue
-        named = str(parse(measure).definition.name)
+        known = known_measure(found, measure)
+        named = measure if known is None else str(replace(known, cutoff=None))
         return {"measure": named, **_rows(points, "cutoff", ("mean", "low", "high"))}
     return None
 

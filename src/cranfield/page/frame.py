@@ -1,4 +1,4 @@
-"""The frame of a page, filled: what stands in it, and the policy that holds it together."""
+"""The frame of a page, filled: its parts, and the content security policy."""
 
 import base64
 import hashlib
@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
-
-
 _HERE = Path(__file__).parent
 # The script that runs before anything is painted: the theme that the reader chose before; and that
 # scripts run at all.

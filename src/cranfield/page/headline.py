@@ -58,7 +58,7 @@ def headline(evidence: Evidence) -> Markup:
     verb = f"score {how}" if level else f"scores {how}"
     better = "" if result.rising else " (less is better)"
     lead = [_who([first, *level]), f" {verb}: ", *_value(measure, first), better]
-    return joined([*lead, *_against_baseline(evidence, first), ". ", _told_apart(evidence, first)])
+    return joined([*lead, *_against_baseline(evidence, first), ". ", _told_apart(evidence)])
 
 
 def _who(systems: list[System]) -> Markup:
@@ -94,7 +94,7 @@ def _against_baseline(evidence: Evidence, first: System) -> Iterator[Markup]:
         yield name_of(pair.other, _LONGEST)
 
 
-def _told_apart(evidence: Evidence, first: System) -> Markup:
+def _told_apart(evidence: Evidence) -> Markup:
     """Return from how many of the others the first system is told, by the family of all pairs."""
     others, alike = len(evidence.systems) - 1, len(evidence.alike(evidence.measures[0]))
     n = queries_of(len(evidence.query_ids))
@@ -127,16 +127,23 @@ def _fact(n: int, one: str, several: str | None = None) -> Markup:
     return joined([element("b", count), " ", what])
 
 
+def what_means_are(evidence: Evidence, measure: str) -> str:
+    """Return what the leaderboard's means under a measure are."""
+    result, n = evidence.found[measure], queries_of(len(evidence.query_ids))
+    geometric = is_geometric(evidence.found.aligned.known(measure))
+    mean = ", the geometric mean over" if geometric else " over"
+    said = f"{'' if geometric else 'Mean '}{measure}{mean} {n}"
+    if any(one.low is not None for one in result.systems):  # there is none of one query
+        said += f", with its {percent(1 - evidence.found.settings.alpha)} interval"
+    return said + ("." if result.rising else "; less is better.")
+
+
 def board_note(evidence: Evidence) -> Markup:
     """Return how to read the leaderboard, and which p-values are in it."""
-    settings, base = evidence.found.settings, evidence.baseline
-    result = evidence.found[evidence.measures[0]]
-    known, n = evidence.found.aligned.known(result.measure), queries_of(len(evidence.query_ids))
-    mean = ", the geometric mean over" if is_geometric(known) else " over"
-    said = f"{'' if is_geometric(known) else 'Mean '}{result.measure}{mean} {n}"
-    if any(one.low is not None for one in result.systems):  # there is none of one query
-        said += f", with its {percent(1 - settings.alpha)} interval"
-    parts: list[str] = [said, "." if result.rising else "; less is better."]
+    base, result = evidence.baseline, evidence.found[evidence.measures[0]]
+    # The script puts another measure's sentence in its place.
+    said = element("span", what_means_are(evidence, result.measure), id="means-said")
+    parts: list[str] = [said]
     against, of_pairs = families(evidence)
     if base is not None:
         marks = ((_UP, "up", " better, "), (_DOWN, "down", " worse than it beyond chance, "))

@@ -30,7 +30,7 @@ class ScoresBlock:
 
 
 def scores_block(aligned: Aligned) -> ScoresBlock:
-    """Return all scores; or, of many, those of the first measures, rounded to what is shown.
+    """Return all scores; or, of many, those of the measures that fit, rounded to what is shown.
 
     A block is (n_systems, n_queries): float64, or uint16 of round(score * unit), little-endian.
     """
@@ -45,8 +45,9 @@ def scores_block(aligned: Aligned) -> ScoresBlock:
             block = values.T.astype("<f8").tobytes()
         else:
             block = np.rint(values.T * steps).astype("<u2").tobytes()
-        n_characters += 0 if exact else len(packed(block))
-        fits = not blocks or n_characters <= MOST
+        size = 0 if exact else len(packed(block))
+        fits = not blocks or n_characters + size <= MOST
+        n_characters += size * fits
         place.append(len(blocks) if fits else None)
         unit.append(steps if fits else None)
         blocks += [block] * fits

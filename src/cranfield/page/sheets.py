@@ -5,8 +5,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from cranfield.comparison.alignment import Evaluated
 from cranfield.comparison.comparison import Comparison
 from cranfield.data.judging import Judging
@@ -16,6 +14,7 @@ from cranfield.figures.choice import known_measure
 from cranfield.formats.source import Source
 from cranfield.measures import Measure
 from cranfield.page.blob import packed
+from cranfield.page.rankings import by_spread
 from cranfield.progress import steps
 
 QUERIES = 100  # of which there are worksheets
@@ -43,8 +42,8 @@ def sheets(found: Comparison, n_queries: int = QUERIES) -> Sheets | None:
     aligned, source = found.aligned, found.aligned.source
     if source is None or n_queries == 0:
         return None
-    wanted, order = _two(found), np.argsort(-np.ptp(aligned.values[0], axis=1), kind="stable")
-    number = {aligned.query_ids[i]: i for i in np.sort(order[:n_queries]).tolist()}
+    wanted = _two(found)
+    number = {aligned.query_ids[i]: i for i in sorted(by_spread(aligned)[:n_queries])}
     measure = known_measure(found, aligned.measures[0])
     assert measure is not None  # noqa: S101 - it was evaluated
     texts: dict[str, str] = {}

@@ -75,6 +75,15 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
+def share_of(share: float) -> str:
+    """Return a share as whole percents; 100% is all of it.
+
+    >>> share_of(0.5), share_of(0.998), share_of(1)
+    ('50%', '99%', '100%')
+    """
+    return f"{min(round(100 * share), 100 if share == 1 else 99)}%"
+
+
 def number_of(n: int, one: str, several: str | None = None) -> str:
     """Return a number of things in words; `several` is the plural, unless it only adds an s.
 

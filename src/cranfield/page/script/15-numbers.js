@@ -25,7 +25,8 @@ const whole = (n) => n.toLocaleString("en");
 /** "1 query", "7,000 queries". */
 const many = (n, one, several = one + "s") => `${whole(n)} ${n === 1 ? one : several}`;
 
-const percentOf = (share) => `${(100 * share).toFixed(0)}%`;
+/** A share in whole percents; 100 % is all of it. */
+const percentOf = (share) => `${Math.min(Math.round(100 * share), share === 1 ? 100 : 99)}%`;
 
 /** A corrected p, never as 0. */
 const probability = (p) => (p < 0.00005 ? "p < 0.0001" : `p = ${p.toFixed(4)}`);

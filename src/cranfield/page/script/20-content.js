@@ -18,6 +18,9 @@ const two = systems.length > 1;
 const systemName = (system, most = 80) => shown(systems[system], most);
 const measureName = (measure, most = 60) => shown(measures[measure].name, most);
 
+/** How many documents of each query are relevant to the measure; null where that is not known. */
+const relevantTo = (measure) => content.n_relevant?.[measures[measure].relevant] ?? null;
+
 /** What a query asks; its id where there is no text. */
 const question = (query, most = 300) => {
   const text = content.texts?.[query];

@@ -71,8 +71,8 @@ function pairOf(a, b, measure = choice.measure) {
   pairsOf[measure] ??= new Map(content.pairs[measure].map((one) => [one[0] * systems.length + one[1], one]));
   const found = pairsOf[measure].get(Math.min(a, b) * systems.length + Math.max(a, b));
   if (!found) return null;
-  const [left, , change, low, high, p, verdict, wins, ties, losses] = found;
-  if (left === a) return { change, low, high, p, verdict, wins, ties, losses };
+  const [left, , change, low, high, p, verdict, wins, ties, losses, better, same, worse] = found;
+  if (left === a) return { change, low, high, p, verdict, wins, ties, losses, better, same };
   const ratio = byRatio(measure);
   return {
     change: inverse(change, ratio),
@@ -83,6 +83,8 @@ function pairOf(a, b, measure = choice.measure) {
     wins: losses,
     ties,
     losses: wins,
+    better: worse,
+    same,
   };
 }
 

@@ -9,7 +9,7 @@ function sayPair() {
   const pair = pairOf(choice.a, choice.b);
   const said = [name(systems[choice.a], 60), " against ", name(systems[choice.b], 60), ": "];
   if (pair) {
-    const { change, low, high, p, verdict, wins, ties, losses } = pair;
+    const { change, low, high, p, verdict, wins, ties, losses, better, same } = pair;
     const n = wins + ties + losses;
     const text = (value) => changeText(value, choice.measure);
     said.push(
@@ -17,7 +17,9 @@ function sayPair() {
       `${byRatio(choice.measure) ? "Ratio of geometric means" : "Mean difference"} of ${measureName(choice.measure)} `,
       make("b", {}, text(change)),
       low == null ? "" : `, ${content.level} interval ${text(low)} to ${text(high)}`,
-      p == null ? ". " : `; ${probability(p)} (${content.tests.pairs}). `,
+      p == null ? "" : `; ${probability(p)} (${content.tests.pairs})`,
+      better == null ? "" : `; P(better) ${fixed(better, 2)}${same ? `, P(same) ${fixed(same, 2)}` : ""}`,
+      ". ",
       verdict > 0 ? "Better beyond chance." : verdict < 0 ? "Worse beyond chance." : "No evidence of a difference.",
     );
   } else said.push("not compared.");

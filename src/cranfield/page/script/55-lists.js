@@ -49,6 +49,9 @@ function gradeTone(grade) {
   return `g${within(Math.ceil((3 * grade) / (content.grades?.top || 1)), 1, 3)}`;
 }
 
+/** The grade from which documents are relevant to the measure; of groups, where it is not known, 1. */
+const relevantFrom = () => measures[choice.scored].from ?? 1;
+
 /** A grade as a chip; its colour is never alone. */
 function chip(grade) {
   const said = grade == null ? "not judged" : `grade ${plain(grade)}`;

@@ -11,12 +11,12 @@ const ORDERS = two
       ["down", "B gains most first"],
       ["size", "largest difference"],
       ["unlike", "most unlike rankings (RBO)"],
-      ["name", "as in the judgments"],
+      ["name", "by id"],
     ].filter(([key]) => key !== "unlike" || content.lists)
   : [
       ["down", "lowest score first"],
       ["up", "highest score first"],
-      ["name", "as in the judgments"],
+      ["name", "by id"],
     ];
 
 const lowered = { ids: /** @type {string[] | null} */ (null), texts: /** @type {string[] | null} */ (null) };

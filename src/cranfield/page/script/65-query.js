@@ -15,7 +15,7 @@ function stage() {
 
 /** The question, its id, and how much of it is relevant and shared. */
 function aboutQuery(query, one) {
-  const relevant = content.n_relevant?.[query] ?? one?.rel;
+  const relevant = relevantTo(choice.scored)?.[query] ?? one?.rel;
   const facts = [
     hasText(query) ? shown(queries[query], 80) : "",
     relevant == null ? "" : many(relevant, "relevant document"),

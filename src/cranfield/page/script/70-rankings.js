@@ -170,7 +170,7 @@ function openCard(doc) {
 /** What each colour is. */
 function legend(one) {
   const grades = [...new Set((one.g ?? []).filter((grade) => grade != null))].sort((x, y) => x - y);
-  const words = (grade) => (grade <= 0 ? " not relevant" : grade === content.grades?.top ? " most relevant" : "");
+  const words = (grade) => (grade < relevantFrom() ? " not relevant" : grade === content.grades?.top ? " most relevant" : "");
   return make(
     "div",
     { class: "legend" },
@@ -199,7 +199,7 @@ function card(one, doc) {
 /** Relevant documents that none of the rankings shows. */
 function missed(one, shownSystems, rows) {
   const seen = (doc) => shownSystems.some((system) => one.r[system][doc] > 0 && one.r[system][doc] <= rows);
-  const docs = one.d.map((_, doc) => doc).filter((doc) => one.g?.[doc] > 0 && !seen(doc));
+  const docs = one.d.map((_, doc) => doc).filter((doc) => one.g?.[doc] >= relevantFrom() && !seen(doc));
   if (!docs.length) return [];
   docs.sort((x, y) => one.g[y] - one.g[x] || x - y);
   const item = (doc) => {

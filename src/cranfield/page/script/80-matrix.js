@@ -50,7 +50,7 @@ function matrix() {
       if (dense || across < 36) return;
       const text = byRatio(choice.measure)
         ? `×${pair.change.toFixed(2)}`
-        : signed(pair.change, 2).replace("0.", ".");
+        : signed(pair.change, 2).replace(/^([+−]?)0\./, "$1.");
       svg.append(label(at.x + at.width / 2, at.y + down / 2 + 3, text, pair.verdict ? "on mid" : "mid"));
     }),
   );
@@ -72,12 +72,13 @@ function matrix() {
 
 /** What Python found of a pair, in lines. */
 function pairLines(a, b) {
-  const { change, low, high, p, wins, ties, losses } = pairOf(a, b);
+  const { change, low, high, p, wins, ties, losses, better } = pairOf(a, b);
   const text = (value) => changeText(value, choice.measure);
   return [
     `${systemName(a, 40)} ${byRatio(choice.measure) ? "÷" : MINUS} ${systemName(b, 40)}  ${text(change)}`,
     low == null ? "" : `${content.level} interval ${text(low)} to ${text(high)}`,
     p == null ? "" : `${probability(p)} (${content.tests.pairs})`,
+    better == null ? "" : `P(better) ${fixed(better, 2)}`,
     `better on ${whole(wins)}, the same on ${whole(ties)}, worse on ${whole(losses)}`,
   ];
 }

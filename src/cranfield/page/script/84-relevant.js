@@ -5,7 +5,7 @@ const GROUPS = 8;
 
 function relevant() {
   const figure = byId("relevant");
-  const numbers = content.n_relevant;
+  const numbers = relevantTo(choice.scored);
   const chosen = [choice.a, choice.b].filter((system) => system != null);
   const most = numbers.reduce((n, one) => Math.max(n, one), 0);
   const height = 290;

@@ -28,10 +28,10 @@ function judged() {
     share[system].forEach((one, k) => {
       if (one == null) return;
       const box = { x: left + k * step + 0.5, y: y + 1, width: step - 1, height: row - 2, rx: 2 };
-      const shade = one >= 0.9995 ? 0.06 : 0.12 + 0.5 * (1 - one) ** 0.6;
+      const shade = one === 1 ? 0.06 : 0.12 + 0.5 * (1 - one) ** 0.6;
       svg.append(draw("rect", { ...box, class: "hole", "fill-opacity": shade.toFixed(2) }));
-      if (step > 34 && row > 20 && one < 0.9995)
-        svg.append(label(box.x + box.width / 2, y + row / 2 + 4, String(Math.min(99, Math.round(100 * one))), "on mid"));
+      if (step > 34 && row > 20 && one < 1)
+        svg.append(label(box.x + box.width / 2, y + row / 2 + 4, percentOf(one).slice(0, -1), "on mid"));
     });
   });
   at.forEach((rank, k) => {

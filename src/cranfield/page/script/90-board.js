@@ -3,6 +3,17 @@
 const board = byId("board");
 let boardMeasure = 0;
 
+/** Every digit of a cell's number; none where there is no number. */
+function value(cell, number) {
+  if (number == null) delete cell.dataset.v;
+  else cell.dataset.v = String(number);
+}
+
+function probabilityCell(cell, number) {
+  cell.replaceChildren(number == null ? "" : fixed(number, 2));
+  value(cell, number);
+}
+
 /** How the cells of each column are written, by the key of its head. */
 const CELLS = {
   rank: (cell, row, place) => cell.replaceChildren(String(place + 1)),
@@ -16,7 +27,7 @@ const CELLS = {
       row.low == null ? "" : fixed(row.low, 3) + (row.low < 0 ? " to " : "–") + fixed(row.high, 3),
     ),
   diff: (cell, row) => {
-    const change = byRatio(choice.measure) ? (row.ratio ?? row.diff) : row.diff;
+    const change = row.diff;
     if (change == null) return;
     const [kind, mark, title] = {
       1: ["up", "▲", "better, beyond chance"],
@@ -29,7 +40,7 @@ const CELLS = {
   p_adjusted: (cell, row) => {
     if (row.p_adjusted == null) cell.replaceChildren("");
     else cell.replaceChildren(row.p_adjusted < 0.00005 ? "<0.0001" : row.p_adjusted.toFixed(4));
-    cell.dataset.v = String(row.p_adjusted);
+    value(cell, row.p_adjusted);
   },
   wins: (cell, row) => {
     const { wins, ties, losses } = row;
@@ -41,13 +52,16 @@ const CELLS = {
     const svg = draw("svg", { width: "100%", height: 8, "aria-hidden": "true" }, bars);
     cell.replaceChildren(svg, make("span", {}, `${wins} / ${ties} / ${losses}`));
   },
+  better: (cell, row) => probabilityCell(cell, row.better),
+  same: (cell, row) => probabilityCell(cell, row.same),
+  letters: (cell, row) => cell.replaceChildren(row.letters),
   judged: (cell, row) => {
     if (row.judged == null) cell.replaceChildren("");
     else {
       const little = row.little ? { class: "warn", title: "much less judged than another system" } : {};
       cell.replaceChildren(make("span", little, percentOf(row.judged)));
     }
-    cell.dataset.v = String(row.judged);
+    value(cell, row.judged);
   },
 };
 
@@ -93,6 +107,7 @@ function showBoard() {
       axis.marks.map((mark) => label(axis.x(mark), 11, plain(mark), "tick")),
     ),
   );
+  byId("means-said").textContent = shown(measures[choice.measure].said, 400);
   const alike = new Set(content.alike[choice.measure]);
   const lines = new Map([...board.tBodies[0].rows].map((line) => [Number(line.dataset.s), line]));
   rows.forEach((row, place) => {
