@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from cranfield.comparison.alignment import Evaluated
 from cranfield.comparison.comparison import Comparison
 from cranfield.data.judging import Judging
-from cranfield.errors import MeasureError
 from cranfield.explanation.explain import explain_each
 from cranfield.figures.choice import known_measure
 from cranfield.formats.source import Source
@@ -36,8 +35,7 @@ def sheets(found: Comparison, n_queries: int = QUERIES) -> Sheets | None:
     """Return worksheets of the best system and of the baseline, or of the best two.
 
     There are those of all queries; or, of many, of the `n_queries` on which scores differ most.
-    None of scores that were made before, and of a measure that cannot be explained. Each of the
-    two runs is read once.
+    None of scores that were made before. Each of the two runs is read once.
     """
     aligned, source = found.aligned, found.aligned.source
     if source is None or n_queries == 0:
@@ -47,11 +45,8 @@ def sheets(found: Comparison, n_queries: int = QUERIES) -> Sheets | None:
     measure = known_measure(found, aligned.measures[0])
     assert measure is not None  # noqa: S101 - it was evaluated
     texts: dict[str, str] = {}
-    try:
-        for name in steps(wanted, "worksheets"):
-            texts |= _of_system(source, name, measure, number, aligned.names.index(name))
-    except MeasureError:  # it has no steps to show
-        return None
+    for name in steps(wanted, "worksheets"):
+        texts |= _of_system(source, name, measure, number, aligned.names.index(name))
     content = json.dumps(texts, separators=(",", ":")).encode()
     return Sheets(packed(content), [aligned.names.index(name) for name in wanted], len(number))
 
