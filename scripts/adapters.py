@@ -1,4 +1,4 @@
-"""Run docs/adapters.md on objects of the packages themselves, each in an environment that has it.
+"""Run docs/how-to/adapters.md on objects of the packages, each in an environment that has it.
 
     python scripts/adapters.py sentence-transformers "Hugging Face datasets" LangChain
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from helpers.stand_ins import BEIR, FOUND, WORDS, frames
 
-PAGE = Path(__file__).parent.parent / "docs" / "adapters.md"
+PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "adapters.md"
 
 
 def sentence_transformers() -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Write the pages of the documentation that are generated: python scripts/make_docs.py.
 
-`docs/measures.md` comes from the registry, `docs/command-line.md` from the commands' own help,
-and the list of measures in the README from the registry, too; `docs/pictures` come from
-`cranfield.figures`; the tables of `docs/formats.md` from the register of formats and the columns;
-the sections of `docs/conventions.md` from the conventions; and `docs/tutorial.ipynb` is
-`docs/tutorial.md` as a notebook. A test fails if one is out of date. With `--transcripts`, what the
-commands in the console blocks of all pages print is written anew, first (that of commands on the
-shared data, if CRANFIELD_DATA names its folder).
+Under docs/, `reference/measures.md` and the list in the README come from the register of measures,
+`reference/command-line.md` from the commands' help, the tables of `reference/formats.md` from the
+registers of formats and columns, the sections of `reference/conventions.md` from the conventions,
+`pictures` from `cranfield.figures`; `start/tutorial.ipynb` is `start/tutorial.md` as a notebook.
+A test fails if one is out of date. With `--transcripts`, what the commands in the console blocks of
+all pages print is written anew, first (that of commands on the shared data, if CRANFIELD_DATA
+names its folder).
 
 In the source, it writes the TypedDicts of the families of options, for type checkers.
 """
@@ -127,7 +127,7 @@ def trec_eval_names() -> str:
             here = [str(column.measure) for column in columns_of(name, None, {})]
             shown = f"`{here[0]}`" + (f" to `{here[-1]}`" if len(here) > 1 else "")
             rows.append(f"| `{name}` | {shown} |")
-    text = (ROOT / "docs" / "trec-eval.md").read_text("utf-8")
+    text = (ROOT / "docs" / "how-to" / "trec-eval.md").read_text("utf-8")
     return NAMES.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
 
 
@@ -184,14 +184,14 @@ def formats() -> str:
             named.append(
                 f"| the same, of several in a cell | {side} | {', '.join(shortly(many))} |"
             )
-    text = (ROOT / "docs" / "formats.md").read_text("utf-8")
+    text = (ROOT / "docs" / "reference" / "formats.md").read_text("utf-8")
     text = FORMATS_TABLE.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
     return COLUMNS_TABLE.sub(lambda found: found[1] + "\n".join(named) + "\n" + found[2], text)
 
 
 def conventions() -> str:
     """Return the page on conventions with a section for each put in."""
-    text = (ROOT / "docs" / "conventions.md").read_text("utf-8")
+    text = (ROOT / "docs" / "reference" / "conventions.md").read_text("utf-8")
     (example,) = (block[2] for block in BLOCK.finditer(text) if "qrels = {" in block[2])
     data: dict[str, Any] = {}
     for one in DocTestParser().get_examples(example)[1:3]:  # the judgments and the run
@@ -283,7 +283,7 @@ def notebook() -> str:
                 add("markdown", section)
 
     count, end = 0, 0
-    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    text = (ROOT / "docs" / "start" / "tutorial.md").read_text("utf-8")
     for block in BLOCK.finditer(text):
         prose(text[end : block.start()])
         end = block.end()
@@ -318,12 +318,12 @@ def notebook() -> str:
 def pages() -> dict[Path, str]:
     """Return every generated page."""
     return {
-        ROOT / "docs" / "measures.md": catalogue(),
-        ROOT / "docs" / "command-line.md": command_line(),
-        ROOT / "docs" / "formats.md": formats(),
-        ROOT / "docs" / "conventions.md": conventions(),
-        ROOT / "docs" / "trec-eval.md": trec_eval_names(),
-        ROOT / "docs" / "tutorial.ipynb": notebook(),
+        ROOT / "docs" / "reference" / "measures.md": catalogue(),
+        ROOT / "docs" / "reference" / "command-line.md": command_line(),
+        ROOT / "docs" / "reference" / "formats.md": formats(),
+        ROOT / "docs" / "reference" / "conventions.md": conventions(),
+        ROOT / "docs" / "how-to" / "trec-eval.md": trec_eval_names(),
+        ROOT / "docs" / "start" / "tutorial.ipynb": notebook(),
         ROOT / "README.md": readme(),
         **option_types(),
     }
@@ -341,7 +341,7 @@ def pictures() -> dict[Path, figures.Figure]:
 
 
 def gallery() -> dict[Path, figures.Figure]:
-    """Return the pictures of docs/figures.md: each kind, of the demonstration."""
+    """Return the pictures of docs/how-to/figures.md: each kind, of the demonstration."""
     lines = (demo.HERE / "queries.tsv").read_text("utf-8").splitlines()
     asked = dict(line.split("\t") for line in lines)
     labels = {
@@ -370,7 +370,7 @@ def gallery() -> dict[Path, figures.Figure]:
 if __name__ == "__main__":
     if "--transcripts" in sys.argv[1:]:
         for path in transcripts.rewrite(
-            [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+            [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
         ):
             print(f"wrote the transcripts of {path.relative_to(ROOT)}")
     for path, content in pages().items():

@@ -1,7 +1,8 @@
 """Other packages' objects and plug-in points, on objects of the same form (helpers/stand_ins.py).
 
 The packages themselves are too heavy to be installed for tests: scripts/adapters.py tries them.
-ir_measures is light: tests/oracles/test_provider.py has it. docs/adapters.md runs as every page.
+ir_measures is light: tests/oracles/test_provider.py has it. docs/how-to/adapters.md runs, as every
+page does.
 """
 
 import doctest

@@ -13,7 +13,7 @@ from transcripts import rewritten, transcripts
 import cranfield
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def prints_what_is_shown(page: Path, folder: Path, *, shared: bool) -> int:

@@ -1,7 +1,7 @@
 """The house: a folder is a floor, and imports only from the floors below it.
 
-The floors stand in docs/architecture.md, lowest first: each line of its tree that begins with a
-name of a file or a folder of the package.
+docs/background/architecture.md lists the floors, lowest first: each line of its tree that begins
+with a name of a file or a folder of the package.
 """
 
 import ast
@@ -13,7 +13,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "cranfield"
 TREE = re.search(
-    r"^```text\nsrc/cranfield/\n(.*?)^```", (ROOT / "docs/architecture.md").read_text(), re.S | re.M
+    r"^```text\nsrc/cranfield/\n(.*?)^```",
+    (ROOT / "docs/background/architecture.md").read_text(),
+    re.S | re.M,
 )
 assert TREE is not None
 FLOORS = re.findall(r"^  (\w+)(?:\.py|/)", TREE[1], re.M)

@@ -3,8 +3,8 @@
 As in test_calibration.py: how often something happened in R independent repetitions lies within the
 limits that a binomial count with the stated chance passes once in a thousand times, on either side
 once in two thousand. Repetitions are the systems of one call, in blocks of which each has a seed of
-its own. The tables of docs/gate.md are made by the functions here, with these seeds: the last test
-holds them against the page, and shows the row that is not there.
+its own. The tables of docs/background/gate.md are made by the functions here, with these seeds: the
+last test holds them against the page, and shows the row that is not there.
 """
 
 import math
@@ -29,7 +29,7 @@ ALPHA = 0.05
 MARGIN = 0.02
 BLOCKS = 4
 REPETITIONS = 2_000
-PAGE = Path(__file__).parent.parent / "docs" / "gate.md"
+PAGE = Path(__file__).parent.parent / "docs" / "background" / "gate.md"
 
 
 def within(events: int, repetitions: int, chance: float = ALPHA) -> bool:
@@ -122,7 +122,7 @@ def test_the_verdict_in_samples_with_ten_changes() -> None:
 def test_bounded_passes_no_more_often_than_alpha(change: str, n: int) -> None:
     passed = passes_bounded(change, n)
     assert at_most(passed, REPETITIONS)
-    assert passed < 0.01 * REPETITIONS  # as docs/gate.md says
+    assert passed < 0.01 * REPETITIONS  # as docs/background/gate.md says
 
 
 def test_bounded_may_be_looked_at_again_and_again() -> None:

@@ -586,9 +586,9 @@ def test_the_gallery_is_what_is_drawn() -> None:
     """If not: python scripts/make_docs.py."""
     drawn = make_docs.gallery()
     assert len(drawn) == len(EVERY) + 1
-    page = (make_docs.ROOT / "docs" / "figures.md").read_text("utf-8")
+    page = (make_docs.ROOT / "docs" / "how-to" / "figures.md").read_text("utf-8")
     for path, figure in drawn.items():
-        assert f"(pictures/{path.name})" in page
+        assert f"(../pictures/{path.name})" in page
         root = ElementTree.parse(path).getroot()  # noqa: S314 - our own
         now = ElementTree.fromstring(figure.to_svg())  # noqa: S314 - our own
         said, wanted = ([one.get("aria-label") for one in tree.iter()] for tree in (root, now))

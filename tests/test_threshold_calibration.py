@@ -1,7 +1,7 @@
 """Simulations: how often a system passes whose true mean is just the number that it must reach.
 
-Repetitions are the systems of one call; the seeds are in the code. The table of docs/gate.md is
-made here: the last test holds it against the page, and shows the row that is not there.
+Repetitions are the systems of one call; the seeds are in the code. The table of
+docs/background/gate.md is made here: the last test holds it against the page, and shows the row that is not there.
 """
 
 import math
@@ -26,7 +26,7 @@ ALPHA = 0.05
 BLOCKS = 4
 REPETITIONS = 2_000
 SIZES = (25, 50, 100, 200, 500)
-PAGE = Path(__file__).parent.parent / "docs" / "gate.md"
+PAGE = Path(__file__).parent.parent / "docs" / "background" / "gate.md"
 
 # What the scores of queries are: {score: share of the queries}.
 SCORES: dict[str, Mapping[float, float]] = {

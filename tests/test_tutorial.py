@@ -15,7 +15,7 @@ from transcripts import on_terminal, plain
 
 from cranfield import demo, evaluate, read_qrels, read_run
 
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "start"
 PAGE = (DOCS / "tutorial.md").read_text("utf-8")
 NOTEBOOK = json.loads((DOCS / "tutorial.ipynb").read_text("utf-8"))
 CODE = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]

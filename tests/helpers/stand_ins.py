@@ -184,7 +184,7 @@ def frames() -> dict[str, "pd.DataFrame"]:
 
 
 def names() -> dict[str, Any]:
-    """Return what docs/adapters.md speaks of."""
+    """Return what docs/how-to/adapters.md speaks of."""
     return {
         "retriever": Retriever(),
         "load_dataset": load_dataset,

@@ -35,7 +35,7 @@ alpha_DCG@5 alpha_nDCG@5 alpha_nDCG(alpha=0.2)@10 ERR_IA@5 nERR_IA@5 NRBP nNRBP 
 StRecall@5
 """
 ROUNDED = "ERR@5 ERR@10 nDCG(dcg='exp-log2')@5"  # by gdeval, to five digits; grades up to 4
-# Of these, cranfield's number may be another one, on purpose: docs/adapters.md says why.
+# Of these, cranfield's number may be another one, on purpose: docs/how-to/adapters.md says why.
 OTHERS = "Compat NumQ NumRel SetF(beta=2.0) Accuracy RBP"
 
 
@@ -210,7 +210,7 @@ def test_the_example_runs(default_pipeline: list[Any]) -> None:
 
 
 def test_the_page_runs(default_pipeline: list[Any]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "adapters.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "adapters.md").read_text("utf-8")
     code = page.partition("\n## ir_measures\n")[2].partition("```python\n")[2].partition("```")[0]
     names: dict[str, Any] = {"qrels": {"q1": {"csv": 1}, "q2": {"argparse": 2}}}
     exec(code, names)  # noqa: S102 - our own page

@@ -75,8 +75,8 @@ class Documents:
         `pattern` is a regular expression, as text or compiled, that is searched for in an id, with
         the groups `doc`, `start` and `end`: from the position `start` to before `end`, in
         characters or whatever the judgments count. A table may have columns `start` and `end`
-        beside the document's id instead, and needs no pattern. docs/chunks.md says what judgments
-        by span are.
+        beside the document's id instead, and needs no pattern. docs/how-to/chunks.md
+        says what judgments by span are.
 
         An id without a span raises InputError when the run is evaluated, or is left out and counted
         with `errors="skip"`. Raises OptionError for a pattern without these groups, and if

@@ -61,7 +61,7 @@ class Qrels(Judgments):
     `weight`.
 
     Judgments by span have columns `start` and `end`: from the position `start` of the document to
-    before `end`. docs/chunks.md says what becomes of them.
+    before `end`. docs/how-to/chunks.md says what becomes of them.
 
     A document that occurs more than once for a query is refused (DuplicateError), unless
     `duplicates` keeps its "first" row or the one of the highest grade ("best").
@@ -96,8 +96,8 @@ class Qrels(Judgments):
     ) -> None:
         """Write the judgments to a file, in the format that its suffix names, or `format`.
 
-        docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
-        back, they are the same judgments. Raises InputError for an id
+        docs/reference/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix
+        compresses. Read back, they are the same judgments. Raises InputError for an id
         that the format cannot hold, OptionError for a suffix that names no format; what was there
         before is then left as it is.
 
@@ -358,8 +358,8 @@ def read_qrels(
     """Read judgments from a file, a BEIR folder, a URL, or several files as one table.
 
     The format is found from content and name, unless `format` says it: one of those that
-    docs/formats.md lists, among them those for judgments in groups and for samples. `-` is the
-    standard input. Compressed files (gz, bz2, xz, zst, lz4) are recognised by their content.
+    docs/reference/formats.md lists, among them those for judgments in groups and for samples. `-`
+    is the standard input. Compressed files (gz, bz2, xz, zst, lz4) are recognised by their content.
 
     Columns are found by their names (`query_id`, `qid`, `user_id`, ...; `doc_id`, `docno`,
     `corpus-id`, `item_id`, ...; `relevance`, `label`, `score`, `rating`, ...), or as `columns`

@@ -210,10 +210,10 @@ class Run(Documents):
     ) -> Written:
         """Write the run to a file, in the format that its suffix names, or `format`.
 
-        docs/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix compresses. Read
-        back, it is the same run: the rows are in the same order, scores are the same doubles. A
-        TREC file has a rank column, too: the run's own, or the ranks by score; and a score, where
-        the run has but an order. JSON keeps scores, or, of a run without, the order.
+        docs/reference/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix
+        compresses. Read back, it is the same run: the rows are in the same order, scores are the
+        same doubles. A TREC file has a rank column, too: the run's own, or the ranks by score; and
+        a score, where the run has but an order. JSON keeps scores, or, of a run without, the order.
 
         A file is read and written block by block; a run whose queries come back after others is
         held whole. Of a document that occurs more than once for a query, `duplicates` says which
@@ -419,7 +419,7 @@ def read_run(
     """Open a run: a file, a URL, or several files (a list, a glob, a folder) as one table.
 
     The format is found from content and name, unless `format` says it: one of those that
-    docs/formats.md lists.
+    docs/reference/formats.md lists.
     Columns are found by name, or as `columns` says, as in `read_qrels`.
 
     A file is read, in blocks of a few megabytes, whenever the run is evaluated; it may be larger
