@@ -34,7 +34,7 @@ def command(
 
     The format of IN is found out, that of OUT is what its suffix names
     (docs/reference/formats.md lists them; .run, .qrels, .txt and .trec are TREC files); .gz, .bz2,
-    .xz, .zst and .lz4 behind it compress. Whether IN is a run or judgments is told from its columns;
+    .xz, .zst and .lz4 behind it compress. Its columns tell whether IN is a run or judgments;
     where that cannot be, --run or --qrels says it. A round trip changes nothing.
 
     \b
