@@ -62,7 +62,7 @@ class Record:
     is_over: bool = False
 
 
-class Derived(NDArray[Any]):
+class Derived(np.ndarray[Any, np.dtype[Any]]):  # NDArray is no class from numpy 2.5 on
     """An array with the step that made it. What is computed from it is derived, too."""
 
     step: Step
