@@ -1,6 +1,6 @@
 """Write the pages of the documentation that are generated: python scripts/make_docs.py.
 
-Under docs/, `reference/measures.md` and the list in the README come from the register of measures,
+Under docs/, `reference/measures.md` comes from the register of measures,
 `reference/command-line.md` from the commands' help, the tables of `reference/formats.md` from the
 registers of formats and columns, the sections of `reference/conventions.md` from the conventions,
 `pictures` from `cranfield.figures`; `start/tutorial.ipynb` is `start/tutorial.md` as a notebook.
@@ -45,7 +45,6 @@ FORMATS_TABLE = re.compile(r"(<!-- formats: begin -->\n).*(<!-- formats: end -->
 COLUMNS_TABLE = re.compile(r"(<!-- columns: begin -->\n).*(<!-- columns: end -->)", re.S)
 SECTIONS = re.compile(r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S)
 EXAMPLES = ("nDCG@2", "AP@2", "P@2", "R@2", "RR@2", "Success@2", "ERR@2")
-LIST = re.compile(r"(<!-- measures: begin -->\n).*(<!-- measures: end -->)", re.S)
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
 TYPES = re.compile(
     r"(# ---- made from the families by scripts/make_docs.py\n).*(# ---- end\n)", re.S
@@ -109,14 +108,6 @@ def command_line() -> str:
             shown = inner.get_help(context_of)
             parts.append(f"### cranfield {name} {part}\n\n```text\n{shown}\n```\n")
     return "\n".join(parts)
-
-
-def readme() -> str:
-    """Return the README with the list of measures put in."""
-    rows = ["| measure | what it is |", "|---|---|"]
-    rows += [f"| `{one.pattern}` | {one.summary} |" for one in definitions()]
-    text = (ROOT / "README.md").read_text("utf-8")
-    return LIST.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
 
 
 def trec_eval_names() -> str:
@@ -324,7 +315,6 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "conventions.md": conventions(),
         ROOT / "docs" / "how-to" / "trec-eval.md": trec_eval_names(),
         ROOT / "docs" / "start" / "tutorial.ipynb": notebook(),
-        ROOT / "README.md": readme(),
         **option_types(),
     }
 
