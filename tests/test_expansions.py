@@ -125,6 +125,7 @@ def test_the_error_of_a_p_value_is_that_of_a_share_of_flips() -> None:
     old = draw.uniform(0.2, 0.8, 50)
     new = old + draw.normal(0.02, 0.1, 50)
     (pair,) = compare(by_query(old, new), flips=2_000)["score"].pairs
+    assert pair.p is not None
     assert pair.method == "drawn"
     assert pair.p_error == pytest.approx(math.sqrt(pair.p * (1 - pair.p) / 2_000))
 
@@ -135,6 +136,7 @@ def test_the_error_of_a_p_value_drawn_until_it_is_known_depends_on_what_was_draw
     old = draw.uniform(0.2, 0.8, n)
     new = old + draw.normal(0.0005, 0.1, n)
     (pair,) = compare(by_query(old, new))["score"].pairs
+    assert pair.p is not None
     assert pair.method == "sequential"
     drawn = STOP / pair.p
     assert drawn == pytest.approx(round(drawn))
