@@ -3,7 +3,7 @@
 Under docs/, `reference/measures.md` comes from the register of measures,
 `reference/command-line.md` from the commands' help, the tables of `reference/formats.md` from the
 registers of formats and columns, the sections of `reference/conventions.md` from the conventions,
-`pictures` from `cranfield.figures`; `start/tutorial.ipynb` is `start/tutorial.md` as a notebook.
+`pictures` from `cranfield.figures`; the notebooks in `start` are the pages of these names.
 A test fails if one is out of date. With `--transcripts`, what the commands in the console blocks of
 all pages print is written anew, first (that of commands on the shared data, if CRANFIELD_DATA
 names its folder).
@@ -259,8 +259,11 @@ def lines(text: str) -> list[str]:
     return text.splitlines(keepends=True)
 
 
-def notebook() -> str:
-    """Return the tutorial as a notebook: prose, and a cell for whatever shows something."""
+def notebook(page: str) -> str:
+    """Return a page as a notebook: prose, and a cell for whatever shows something.
+
+    What needs more data than the demonstration is prose, too.
+    """
     cells: list[dict[str, Any]] = []
 
     def add(kind: str, source: str, **more: Any) -> None:
@@ -274,8 +277,10 @@ def notebook() -> str:
                 add("markdown", section)
 
     count, end = 0, 0
-    text = (ROOT / "docs" / "start" / "tutorial.md").read_text("utf-8")
+    text = (ROOT / "docs" / "start" / page).read_text("utf-8")
     for block in BLOCK.finditer(text):
+        if any(folder in block[2] for folder in transcripts.SHARED):
+            continue
         prose(text[end : block.start()])
         end = block.end()
         for source, output in (commands if block[1] == "console" else examples)(block[2]):
@@ -314,7 +319,10 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "formats.md": formats(),
         ROOT / "docs" / "reference" / "conventions.md": conventions(),
         ROOT / "docs" / "how-to" / "trec-eval.md": trec_eval_names(),
-        ROOT / "docs" / "start" / "tutorial.ipynb": notebook(),
+        **{
+            ROOT / "docs" / "start" / f"{name}.ipynb": notebook(f"{name}.md")
+            for name in ("tutorial", "examples")
+        },
         **option_types(),
     }
 

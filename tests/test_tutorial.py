@@ -23,12 +23,12 @@ PROSE = ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_typ
 COLUMNS = 80  # what IPython gives a command to write on
 
 
-def outputs_of(source: str, names: dict[str, Any]) -> list[tuple[str, str]]:
+def outputs_of(source: str, names: dict[str, Any], columns: int = COLUMNS) -> list[tuple[str, str]]:
     """Run a cell as a notebook does; return what it shows, (kind of output, text) each."""
     if source.startswith("!"):
         program, *arguments = shlex.split(source[1:])
         assert program == "cranfield"
-        status, seen = on_terminal(*arguments, columns=COLUMNS, cwd=Path.cwd())
+        status, seen = on_terminal(*arguments, columns=columns, cwd=Path.cwd())
         assert status == 0, seen
         return [("stream", plain(seen))]
     tree, value, printed = ast.parse(source), None, StringIO()
@@ -39,23 +39,26 @@ def outputs_of(source: str, names: dict[str, Any]) -> list[tuple[str, str]]:
             value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307
     found = [("stream", printed.getvalue())] if printed.getvalue() else []
     if value is not None:
-        assert len(repr(value)) < COLUMNS, "IPython would break this line"
+        assert len(repr(value)) < columns, "IPython would break this line"
         found.append(("execute_result", repr(value)))
     return found
 
 
+@pytest.mark.parametrize(("name", "columns"), [("tutorial", COLUMNS), ("examples", 100)])
 def test_the_notebook_shows_what_its_cells_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    for cell in CODE:
+    for cell in json.loads((DOCS / f"{name}.ipynb").read_text("utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
         source = "".join(cell["source"])
         stored = [
             (one["output_type"], "".join(one.get("text") or one["data"]["text/plain"]).rstrip())
             for one in cell["outputs"]
         ]
-        seen = [(kind, text.rstrip()) for kind, text in outputs_of(source, names)]
+        seen = [(kind, text.rstrip()) for kind, text in outputs_of(source, names, columns)]
         assert seen == stored, source
 
 

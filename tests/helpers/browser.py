@@ -152,7 +152,7 @@ class Browser:
     @contextmanager
     def open(
         self,
-        path: Path,
+        path: Path | str,
         *,
         fragment: str = "",
         size: tuple[int, int] = (1280, 900),
@@ -163,7 +163,7 @@ class Browser:
         """Open a file in a tab of its own, with storage of its own, and close it at the end.
 
         Args:
-            path: the file.
+            path: the file, or an address.
             fragment: what follows `#` in the address.
             size: of the window, in pixels of the page.
             script: whether the page's scripts run.
@@ -232,9 +232,9 @@ class Page:
         elif method == "Page.loadEventFired":
             self._loaded = True
 
-    def go(self, path: Path, fragment: str = "") -> None:
-        """Load a file, anew where it is the one that is shown."""
-        self._own = path.resolve().as_uri()
+    def go(self, path: Path | str, fragment: str = "") -> None:
+        """Load a file or an address, anew where it is the one that is shown."""
+        self._own = path.resolve().as_uri() if isinstance(path, Path) else path
         self._loaded = False
         self.call("Page.navigate", url=self._own + (f"#{fragment}" if fragment else ""))
         self._until(lambda: self._loaded, "the page was not loaded")

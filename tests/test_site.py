@@ -1,0 +1,166 @@
+"""The site made of docs/: every page is in it, every link leads somewhere, and it opens as it should.
+
+It is built once, read from a server on loopback, and opened in the distribution's Chromium.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import yaml
+from helpers.browser import Browser
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def in_navigation(entries: list[Any]) -> Iterator[str]:
+    """Yield the paths below docs/ that navigation names: files and folders."""
+    for entry in entries:
+        for value in entry.values() if isinstance(entry, dict) else [entry]:
+            if isinstance(value, list):
+                yield from in_navigation(value)
+            else:
+                yield value
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor of a heading: as code hosts and the site make it."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
+    return re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", text))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings."""
+    tokens = MarkdownIt().parse(page.read_text("utf-8"))
+    found = [tokens[i + 1].content for i, one in enumerate(tokens) if one.type == "heading_open"]
+    return {anchor(heading) for heading in found}
+
+
+def test_every_page_is_in_the_navigation_and_every_entry_exists() -> None:
+    nav = yaml.safe_load((DOCS / ".nav.yml").read_text("utf-8"))["nav"]
+    named = list(in_navigation(nav))
+    files, folders = set(), set()
+    for one in named:
+        assert (DOCS / one).exists(), f"{one} is in docs/.nav.yml and not in docs/"
+        (folders if (DOCS / one).is_dir() else files).add(one)
+    for page in PAGES:
+        path = page.relative_to(DOCS)
+        is_in = path.as_posix() in files or path.parent.as_posix() in folders
+        assert is_in, f"{path} is in docs/ and not in docs/.nav.yml"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_every_link_leads_to_a_heading_that_exists(page: Path) -> None:
+    for target in LINK.findall(page.read_text("utf-8")):
+        path, _, fragment = target.partition("#")
+        if fragment and not path.startswith("http"):
+            other = page if not path else page.parent / path
+            assert fragment in anchors(other), f"{page.name}: {target}"
+
+
+def test_a_folder_of_the_navigation_has_an_order() -> None:
+    """Pages of a folder are listed by its own navigation, else by name."""
+    for own in DOCS.rglob(".nav.yml"):
+        if own.parent == DOCS:
+            continue
+        named = set(in_navigation(yaml.safe_load(own.read_text("utf-8"))["nav"]))
+        there = {page.name for page in own.parent.glob("*.md")}
+        assert named == there, own
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site, built without a warning."""
+    if find_spec("zensical") is None:
+        pytest.skip("zensical is not installed: pip install '.[docs]'")
+    folder = tmp_path_factory.mktemp("built")
+    for name in ("docs", "scripts", "zensical.toml"):
+        (folder / name).symlink_to(ROOT / name)
+    command = [sys.executable, "-m", "zensical", "build", "--strict"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No issues found" in done.stdout
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """The address of a server on loopback that shows the site."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def addresses(site: Path) -> list[str]:
+    """Return the addresses of all pages, below that of the site."""
+    pages = (page.parent.relative_to(site).as_posix() for page in site.rglob("index.html"))
+    return ["" if page == "." else f"{page}/" for page in sorted(pages)]
+
+
+@pytest.mark.more
+def test_the_site_has_every_page(site: Path) -> None:
+    built = addresses(site)
+    for page in PAGES:
+        path = page.relative_to(DOCS).with_suffix("").as_posix()
+        name = "" if path == "index" else f"{path.removesuffix('/index')}/"
+        assert name in built, path
+
+
+@pytest.mark.more
+def test_every_page_fits_a_telephone_and_asks_no_other_host(
+    site: Path, address: str, browser: Browser
+) -> None:
+    with browser.open(address, size=(390, 800), ready=False) as page:
+        for one in addresses(site):
+            page.go(address + one)
+            page.wait("document.querySelector('article')")
+            width = page.evaluate("document.scrollingElement.scrollWidth")
+            assert width <= 390, f"{one} is {width} pixels wide"
+        assert [url for url in page.requests if not url.startswith((address, "blob:"))] == []
+        assert page.messages == []
+
+
+@pytest.mark.more
+def test_the_search_finds_a_measure(address: str, browser: Browser) -> None:
+    with browser.open(address, ready=False) as page:
+        page.wait("document.querySelector('.md-search__button')")
+        page.click(".md-search__button")
+        page.settle()
+        page.type("reciprocal rank")
+        page.wait("document.body.innerText.toLowerCase().includes('reciprocal rank')")
+        hits = "[...document.querySelectorAll('a')].filter((it) => it.href.includes('?h='))"
+        page.wait(f"{hits}.length > 2")
+        assert page.messages == []
+        assert [url for url in page.requests if not url.startswith((address, "blob:"))] == []
+
+
+@pytest.mark.more
+def test_it_is_dark_where_the_system_is(address: str, browser: Browser) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    for scheme, is_dark in (("light", False), ("dark", True)):
+        with browser.open(address, ready=False, **{"prefers-color-scheme": scheme}) as page:
+            page.wait("document.body.dataset.mdColorScheme")
+            levels = [int(one) for one in re.findall(r"\d+", page.evaluate(ground))[:3]]
+            assert (sum(levels) < 3 * 128) == is_dark, levels
