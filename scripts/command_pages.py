@@ -1,0 +1,58 @@
+"""The pages of the command line: one a command, made from its help."""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from cranfield.cli import cli
+
+FORM: dict[str, Any] = {
+    "terminal_width": 80,
+    "max_content_width": 80,
+    "help_option_names": ["-h", "--help"],
+}
+INTRODUCTION = """# Commands
+
+`cranfield COMMAND --help` shows what these pages show. A command's files come first, the judgments before the runs; options
+may be anywhere. The pages are made from the commands' help by `scripts/make_docs.py`.
+
+"""
+COMPLETION = """
+## Completion
+
+A shell can complete commands and options with the tab key. Put one line into the shell's start file:
+
+| shell | file | line |
+|---|---|---|
+| bash | `~/.bashrc` | `eval "$(_CRANFIELD_COMPLETE=bash_source cranfield)"` |
+| zsh | `~/.zshrc` | `eval "$(_CRANFIELD_COMPLETE=zsh_source cranfield)"` |
+| fish | `~/.config/fish/completions/cranfield.fish` | `_CRANFIELD_COMPLETE=fish_source cranfield \\| source` |
+
+## Exit status
+
+0: done. 1: a gate does not pass, or `check` found an error. 2: a file or an option is wrong; the message says which.
+`cranfield trec-eval` has [those of trec_eval](../../how-to/trec-eval.md).
+"""
+
+
+def command_pages() -> dict[str, str]:
+    """Return the pages: {name of the file: text}."""
+    top = click.Context(cli, info_name="cranfield", **FORM)
+    rows = ["| command | what it does |", "|---|---|"]
+    pages = {}
+    for name in cli.list_commands(top):
+        command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
+        rows.append(f"| [{name}]({name}.md) | {cli.commands_shown[name]} |")
+        pages[f"{name}.md"] = _page(name, command, top)
+    pages["index.md"] = INTRODUCTION + "\n".join(rows) + "\n" + COMPLETION
+    return pages
+
+
+def _page(name: str, command: click.Command, top: click.Context) -> str:
+    context = click.Context(command, info_name=name, parent=top, **FORM)
+    parts = [f"# cranfield {name}\n\n```text\n{command.get_help(context)}\n```\n"]
+    for part, inner in getattr(command, "commands", {}).items():
+        shown = inner.get_help(click.Context(inner, info_name=part, parent=context, **FORM))
+        parts.append(f"## cranfield {name} {part}\n\n```text\n{shown}\n```\n")
+    return "\n".join(parts)
