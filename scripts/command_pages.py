@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cranfield.cli import cli
+from cranfield.cli import COMMANDS, cli
 
 FORM: dict[str, Any] = {
     "terminal_width": 80,
@@ -14,25 +14,27 @@ FORM: dict[str, Any] = {
 }
 INTRODUCTION = """# Commands
 
-`cranfield COMMAND --help` shows what these pages show. A command's files come first, the judgments before the runs; options
-may be anywhere. The pages are made from the commands' help by `scripts/make_docs.py`.
+`cranfield COMMAND --help` shows what these pages show, `-h` the usual options. A command's files
+come first, the judgments before the runs; options may be anywhere. The pages are made from the
+commands' help by `scripts/make_docs.py`.
 
 """
 COMPLETION = """
 ## Completion
 
-A shell can complete commands and options with the tab key. Put one line into the shell's start file:
+A shell can complete commands and options with the tab key. Put a line into its start file:
 
 | shell | file | line |
 |---|---|---|
 | bash | `~/.bashrc` | `eval "$(_CRANFIELD_COMPLETE=bash_source cranfield)"` |
 | zsh | `~/.zshrc` | `eval "$(_CRANFIELD_COMPLETE=zsh_source cranfield)"` |
-| fish | `~/.config/fish/completions/cranfield.fish` | `_CRANFIELD_COMPLETE=fish_source cranfield \\| source` |
+| fish | `~/.config/fish/config.fish` | `_CRANFIELD_COMPLETE=fish_source cranfield \\| source` |
 
 ## Exit status
 
-0: done. 1: a gate does not pass, or `check` found an error. 2: a file or an option is wrong; the message says which.
-`cranfield trec-eval` has [those of trec_eval](../../how-to/trec-eval.md).
+0: done, or passed. 1: `gate` failed, or `check` found an error. 2: a file or an option is wrong;
+the message says which. 3: `gate` is undecided. `cranfield trec-eval` has
+[those of trec_eval](../../how-to/trec-eval.md).
 """
 
 
@@ -43,7 +45,7 @@ def command_pages() -> dict[str, str]:
     pages = {}
     for name in cli.list_commands(top):
         command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
-        rows.append(f"| [{name}]({name}.md) | {cli.commands_shown[name]} |")
+        rows.append(f"| [{name}]({name}.md) | {COMMANDS[name]} |")
         pages[f"{name}.md"] = _page(name, command, top)
     pages["index.md"] = INTRODUCTION + "\n".join(rows) + "\n" + COMPLETION
     return pages

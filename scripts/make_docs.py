@@ -1,7 +1,7 @@
 """Write the pages of the documentation that are generated: python scripts/make_docs.py.
 
 Under docs/, `reference/measures.md` comes from the register of measures,
-`reference/command-line.md` from the commands' help, the tables of `reference/formats.md` from the
+`reference/command-line` from the commands' help, the tables of `reference/formats.md` from the
 registers of formats and columns, the sections of `reference/conventions.md` from the conventions,
 `pictures` from `cranfield.figures`; the notebooks in `start` are the pages of these names.
 A test fails if one is out of date. With `--transcripts`, what the commands in the console blocks of
@@ -18,15 +18,13 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from doctest import DocTestParser
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import click
 import transcripts
+from command_pages import command_pages
 
 from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse
-from cranfield.cli import cli
 from cranfield.compat.names import columns_of, measure_names
 from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import FORMATS
@@ -35,11 +33,6 @@ from cranfield.scoring.conventions import CONVENTIONS
 from cranfield.scoring.rule import Convention
 
 ROOT = Path(__file__).parent.parent
-FORM: dict[str, Any] = {
-    "terminal_width": 90,
-    "max_content_width": 90,
-    "help_option_names": ["-h", "--help"],
-}
 NAMES = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)
 FORMATS_TABLE = re.compile(r"(<!-- formats: begin -->\n).*(<!-- formats: end -->)", re.S)
 COLUMNS_TABLE = re.compile(r"(<!-- columns: begin -->\n).*(<!-- columns: end -->)", re.S)
@@ -90,24 +83,6 @@ def catalogue() -> str:
         "x and y are unjudged, c and d were not retrieved.\n\n"
         + "\n".join(map(entry, definitions()))
     )
-
-
-def command_line() -> str:
-    """Return the page of the commands' help."""
-    parts = [
-        "# Command line\n\nThis page is made from the commands' help by `scripts/make_docs.py`.\n"
-    ]
-    top = click.Context(cli, info_name="cranfield", **FORM)
-    parts.append(f"```text\n{cli.get_help(top)}\n```\n")
-    for name in cli.list_commands(top):
-        command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
-        context = click.Context(command, info_name=name, parent=top, **FORM)
-        parts.append(f"## cranfield {name}\n\n```text\n{command.get_help(context)}\n```\n")
-        for part, inner in getattr(command, "commands", {}).items():
-            context_of = click.Context(inner, info_name=part, parent=context, **FORM)
-            shown = inner.get_help(context_of)
-            parts.append(f"### cranfield {name} {part}\n\n```text\n{shown}\n```\n")
-    return "\n".join(parts)
 
 
 def trec_eval_names() -> str:
@@ -315,7 +290,10 @@ def pages() -> dict[Path, str]:
     """Return every generated page."""
     return {
         ROOT / "docs" / "reference" / "measures.md": catalogue(),
-        ROOT / "docs" / "reference" / "command-line.md": command_line(),
+        **{
+            ROOT / "docs" / "reference" / "command-line" / name: page
+            for name, page in command_pages().items()
+        },
         ROOT / "docs" / "reference" / "formats.md": formats(),
         ROOT / "docs" / "reference" / "conventions.md": conventions(),
         ROOT / "docs" / "how-to" / "trec-eval.md": trec_eval_names(),

@@ -1,7 +1,7 @@
 """Formulas of the site as MathML: an extension of Python-Markdown, used by zensical.toml.
 
-Between two dollar signs, in a line or as a block of their own, pages have formulas in LaTeX, as code
-hosts show them. A browser draws MathML without a script, a font or a request to another host.
+Between dollar signs, in a line or as a block, pages have formulas in LaTeX, as code hosts show
+them. A browser draws MathML without a script, a font or a request to another host.
 """
 
 import re
@@ -34,7 +34,7 @@ class _Formula(InlineProcessor):
         self.compiled_re = re.compile(pattern, re.S)
         self._display = display
 
-    def handleMatch(  # type: ignore[override] # noqa: N802 # its name there
+    def handleMatch(  # type: ignore[override] # its name there
         self, m: re.Match[str], data: str
     ) -> tuple[Element, int, int]:
         """Return the element, and from where to where it stands for the text."""
@@ -44,12 +44,12 @@ class _Formula(InlineProcessor):
 class Formulas(Extension):
     """The extension: `$...$` and `$$...$$`."""
 
-    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 # its name there
+    def extendMarkdown(self, md: Markdown) -> None:  # its name there
         """Look for formulas before backslashes are taken for escapes, but after code."""
         md.inlinePatterns.register(_Formula(BLOCK, md, "block"), "math-block", 186)
         md.inlinePatterns.register(_Formula(INLINE, md, "inline"), "math-inline", 185)
 
 
-def makeExtension(**_: object) -> Formulas:  # noqa: N802 # its name there
+def makeExtension(**_: object) -> Formulas:  # its name there
     """Return the extension, for Python-Markdown."""
     return Formulas()

@@ -1,16 +1,21 @@
 """What `--help` shows: options by groups, and nothing wider than a terminal of 80 columns."""
 
+import json
 import re
+import shlex
+import shutil
+from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from helpers.commands import invoke
 
-from cranfield.cli import _COMMANDS
+from cranfield.cli import COMMANDS, cli
 from cranfield.cli.figure import command as figure
 
-GROUPS = ["Options", "Reading files", "Ranking", "Statistics", "Output"]
-PAGES = [[], *([name] for name in _COMMANDS)]
+GROUPS = ["Options", "Files", "Ranking", "Statistics", "Output"]
+PAGES = [[], *([name] for name in COMMANDS)]
 PAGES += [["figure", part] for part in figure.commands]
 
 
@@ -35,7 +40,7 @@ def test_options_are_listed_in_groups(name: str) -> None:
     assert found == expected
     section = dict(zip(found, re.split(r"^\w[\w ]*:$", shown, flags=re.M)[1:], strict=True))
     assert "--measure" in section["Options"]
-    assert "--run-columns" in section["Reading files"]
+    assert "--run-columns" in section["Files"]
     assert "--ties" in section["Ranking"]
     assert "--format" in section["Output"]
     if "Statistics" in section:
@@ -43,7 +48,7 @@ def test_options_are_listed_in_groups(name: str) -> None:
 
 
 def test_every_option_of_a_command_is_listed_once() -> None:
-    for name in _COMMANDS:
+    for name in COMMANDS:
         shown = invoke(name, "--help").stdout
         command = __import__(
             f"cranfield.cli.{name.replace('-', '_')}", fromlist=["command"]
@@ -67,3 +72,78 @@ def test_the_choices_of_formats_are_in_the_sentence() -> None:
     done = invoke("evaluate", "a", "b", "--qrels-format", "no")
     assert done.exit_code == 2
     assert "'msmarco'" in done.output
+
+
+@pytest.mark.parametrize("names", [one for one in PAGES if one != ["trec-eval"]], ids=" ".join)
+def test_the_short_help_is_a_screen(names: list[str]) -> None:
+    shown = invoke(*names, "-h")
+    assert shown.exit_code == 0
+    assert len(shown.stdout.splitlines()) <= 45
+    if len(invoke(*names, "--help").stdout) > len(shown.stdout):
+        assert f"{' '.join(names)} --help" in shown.stdout.splitlines()[-1]
+
+
+def test_the_short_help_has_the_usual_options_in_a_sentence_each() -> None:
+    shown = " ".join(invoke("evaluate", "-h").stdout.split())
+    for one in ("--measure", "--ties", "--queries", "--format", "--output"):
+        assert one in shown
+    assert "--span-pattern" not in shown
+    assert "How tied documents are ranked. [default: document]" in shown
+    assert invoke("evaluate", "-h", "--help").stdout == invoke("evaluate", "--help").stdout
+
+
+def test_every_sentence_of_an_option_is_one() -> None:
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        for one in command.params:
+            if isinstance(one, click.Option) and one.help:
+                said = re.sub(r"\s*\[default: .*\]$", "", one.help)
+                assert said.endswith((".", "?")), f"{name} {one.opts[0]}: {said}"
+                assert said[0].isupper(), f"{name} {one.opts[0]}: {said}"
+
+
+def examples_of(names: list[str]) -> list[str]:
+    return re.findall(r"^  (cranfield .*[^.])$", invoke(*names, "--help").stdout, re.M)
+
+
+@pytest.mark.parametrize("names", PAGES, ids=" ".join)
+def test_the_examples_of_the_help_run(
+    names: list[str], demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One after the other, beside the demonstration and some files of a user."""
+    shutil.copytree(demo_folder / "demo", tmp_path / "demo")
+    shutil.copy(tmp_path / "demo" / "qrels.txt", tmp_path / "second.qrels")
+    kinds = "".join(f"q{i:02},{'odd' if i % 2 else 'even'}\n" for i in range(1, 41))
+    (tmp_path / "kind.csv").write_text(f"query_id,type\n{kinds}")
+    (tmp_path / "clicks.csv").write_text("user,item,score\nu1,a,2\nu1,b,1\n")
+    nugget = {"query": "q1", "answer": "a", "nugget": "n", "importance": "vital"}
+    line = json.dumps({**nugget, "assignment": "support"})
+    (tmp_path / "assignments.jsonl").write_text(line)
+    monkeypatch.chdir(tmp_path)
+    found = examples_of(names)
+    assert found or names in (["demo"], ["measures"]), "there is no example"
+    for example in found:
+        words = [
+            path
+            for word in shlex.split(example)[1:]
+            for path in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
+        ]
+        done = invoke(*words)
+        assert done.exit_code == 0, f"{example}\n{done.output}"
+
+
+def test_help_explains_a_measure() -> None:
+    assert invoke("help", "MAP").stdout == invoke("measures", "MAP").stdout
+    assert "No such command 'nDGC'" in invoke("help", "nDGC").output
+
+
+def test_a_shell_can_complete_commands_and_options() -> None:
+    def completed(*words: str) -> list[str]:
+        shell = ShellComplete(cli, {}, "cranfield", "_CRANFIELD_COMPLETE")
+        return [one.value for one in shell.get_completions(list(words[:-1]), words[-1])]
+
+    assert completed("ev") == ["evaluate"]
+    assert "--per-query" in completed("evaluate", "--per")
+    assert completed("evaluate", "--ties", "exp") == ["expected"]
+    assert completed("figure", "lead") == ["leaderboard"]

@@ -1,4 +1,4 @@
-"""The site made of docs/: every page is in it, every link leads somewhere, and it opens as it should.
+"""The site made of docs/: every page is in it, every link leads somewhere, and it opens well.
 
 It is built once, read from a server on loopback, and opened in the distribution's Chromium.
 """

@@ -20,25 +20,34 @@ import click
 from cranfield.errors import CranfieldError, CranfieldWarning, OptionError, printable
 from cranfield.version import __version__
 
-_COMMANDS = {
-    "evaluate": "Score runs against judgments.",
-    "explain": "Show how a number came about: term by term, query by query.",
-    "compare": "Compare systems: which is better, by how much, how sure that is.",
-    "report": "Make one page to look at: tables, charts, rankings side by side.",
-    "table": "Make the table of a paper: systems by measures, with what a test says.",
-    "gate": "Fail if a run is worse than the baseline by a margin.",
-    "power": "Tell how many queries an experiment needs, or what so many can show.",
-    "check": "Find what silently ruins numbers, before scoring.",
-    "conventions": "Compute a number as other tools do, side by side: why does mine say 0.82?",
-    "correlate": "Say how alike measures, or judgments, order the same systems.",
-    "agreement": "See how far two assessors agree, and what it does to the ordering of systems.",
-    "nuggets": "Score answers by the nuggets that they support.",
-    "convert": "Write a run or judgments in another format.",
-    "measures": "List the measures, or explain some.",
-    "figure": "Draw a picture: leaderboard, differences, curves, ... for screen, paper, slides.",
-    "trec-eval": "Take the place of trec_eval: its options, its output.",
-    "demo": "Evaluate a small collection that comes with the package.",
+_SECTIONS = {
+    "Evaluate": {
+        "evaluate": "Score runs against judgments.",
+        "explain": "Show how a number came about: term by term, query by query.",
+        "measures": "List the measures, or explain some.",
+        "nuggets": "Score answers by the nuggets that they support.",
+    },
+    "Compare": {
+        "compare": "Compare systems: which is better, by how much, how sure that is.",
+        "gate": "Fail if a run is worse than the baseline by a margin.",
+        "power": "Tell how many queries an experiment needs, or what it can show.",
+        "correlate": "Show how alike measures, or judgments, order the same systems.",
+        "agreement": "Show how far two assessors agree, and whether that matters.",
+    },
+    "Show": {
+        "report": "Make one page to look at: tables, charts, rankings side by side.",
+        "figure": "Draw a picture for a screen, a paper or slides.",
+        "table": "Make the table of a paper: systems by measures, marked by a test.",
+    },
+    "Files and other tools": {
+        "check": "Find what silently ruins numbers, before scoring.",
+        "convert": "Write a run or judgments in another format.",
+        "conventions": "Compute a number as other tools do: why does mine say 0.82?",
+        "trec-eval": "Take the place of trec_eval: its options, its output.",
+        "demo": "Evaluate a small collection that comes with the package.",
+    },
 }
+COMMANDS = {name: text for section in _SECTIONS.values() for name, text in section.items()}
 
 
 class Refused(click.ClickException):
@@ -106,10 +115,10 @@ class _Commands(click.Group):
     """Commands that are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
+        if name not in COMMANDS:
             return None
         # Every command needs it. Imported from deeper in the stack of calls it was seen to take
         # 20 ms longer, every time (Python 3.11).
@@ -119,11 +128,14 @@ class _Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+        for section, commands in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl(list(commands.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         match args:
+            case ["help", name, *more] if name not in COMMANDS and _is_measure(name):
+                args = ["measures", name, *more]
             case ["help", *names]:
                 args = [*names, "--help"]
             case ["version"]:
@@ -132,10 +144,10 @@ class _Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
-        if name not in _COMMANDS and not name.startswith("-"):
+        if name not in COMMANDS and not name.startswith("-"):
             import difflib
 
-            near = difflib.get_close_matches(name, _COMMANDS, 1)
+            near = difflib.get_close_matches(name, COMMANDS, 1)
             guess = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {name!r}.{guess}")
         return super().resolve_command(ctx, args)
@@ -172,6 +184,16 @@ class _Commands(click.Group):
         return text
 
 
+def _is_measure(name: str) -> bool:
+    """Tell whether a measure is called so, here or elsewhere."""
+    from cranfield.measures import parse_all
+
+    try:
+        return bool(parse_all(name))
+    except CranfieldError:
+        return False
+
+
 def _usual_name(option: str) -> str:
     """Return the name of an option that is known by others, too."""
     return "measure" if option in ("measures", "metric", "metrics") else option
@@ -186,12 +208,15 @@ def _usual_name(option: str) -> str:
 )
 @click.version_option(__version__, "-V", "--version", prog_name="cranfield")
 def cli() -> None:
-    """Evaluate ranked retrieval: judgments and runs to measures.
+    """Evaluate rankings: judgments and runs to measures.
+
+    `cranfield COMMAND -h` shows a command in short, `--help` with all options; `cranfield help nDCG`
+    explains a measure. `cranfield demo --save demo` writes the files of the examples.
 
     \b
-    cranfield demo
-    cranfield evaluate qrels.txt bm25.run dense.run -m nDCG@10 -m AP
-    cranfield compare qrels.txt bm25.run dense.run -m nDCG@10
+    cranfield demo --save demo
+    cranfield evaluate demo/qrels.txt demo/*.run -m nDCG@10 -m AP
+    cranfield compare demo/qrels.txt demo/bm25.run demo/dense.run
     cranfield measures nDCG
     """  # noqa: D301 - click's mark for lines to keep
 

@@ -42,9 +42,8 @@ def command(
     assessor drawn by chance. With --confusion, QRELS_B is left out.
 
     \b
-    cranfield agreement first.qrels second.qrels
-    cranfield agreement first.qrels second.qrels *.run -m nDCG@10 -m AP
-    cranfield agreement first.qrels *.run --confusion rates.csv --mixtures 500
+    cranfield agreement demo/qrels.txt second.qrels
+    cranfield agreement demo/qrels.txt second.qrels demo/*.run -m nDCG@10 -m AP
     """  # noqa: D301 - click's mark for lines to keep
     if confusion is None and not files:
         raise click.UsageError("name a second qrels, or the rates of one with --confusion FILE")

@@ -35,9 +35,9 @@ def command(
     cannot be read at all.
 
     \b
-    cranfield check qrels.txt
-    cranfield check qrels.txt bm25.run dense.run
-    cranfield check qrels.txt bm25.run --format json
+    cranfield check demo/qrels.txt
+    cranfield check demo/qrels.txt demo/*.run
+    cranfield check demo/qrels.txt demo/bm25.run --format json
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)
     data = replace(data, errors="skip")

@@ -32,10 +32,10 @@ def command(
     saved before, as `cranfield evaluate -q`, `trec_eval -q` or ir_measures write them.
 
     \b
-    cranfield compare qrels.txt bm25.run dense.run -m nDCG@10
-    cranfield compare qrels.txt *.run -m nDCG@10 --all-pairs --correction maxt
-    cranfield compare qrels.txt old.run new.run --slices types.csv --changes 5
-    cranfield compare --saved old.txt new.txt -m map --format latex
+    cranfield compare demo/qrels.txt demo/bm25.run demo/dense.run -m nDCG@10
+    cranfield compare demo/qrels.txt demo/*.run --all-pairs --correction maxt
+    cranfield compare demo/qrels.txt demo/*.run --slices kind.csv --changes 5
+    cranfield compare demo/rag.json demo/rag-new.json -m recall@5
     """  # noqa: D301 - click's mark for lines to keep
     if not changes:
         flags.refuse_options(

@@ -33,9 +33,9 @@ def command(
     follows one.
 
     \b
-    cranfield conventions qrels.txt bm25.run -m nDCG@10
-    cranfield conventions qrels.txt bm25.run -m nDCG@10 --value 0.8155
-    cranfield conventions rag.json -m AP@5
+    cranfield conventions demo/qrels.txt demo/bm25.run -m nDCG@10
+    cranfield conventions demo/qrels.txt demo/bm25.run -m nDCG@10 --value 0.45
+    cranfield conventions demo/rag.json -m AP@5
     cranfield conventions
     cranfield conventions beir
     """  # noqa: D301 - click's mark for lines to keep

@@ -38,9 +38,9 @@ def command(
     where that cannot be, --run or --qrels says it. A round trip changes nothing.
 
     \b
-    cranfield convert bm25.run bm25.parquet
-    cranfield convert qrels.txt qrels.tsv --to beir
-    cranfield convert in.csv out.run.gz --run-columns query_id=user,doc_id=item
+    cranfield convert demo/bm25.run bm25.parquet
+    cranfield convert demo/qrels.txt qrels.tsv --to beir
+    cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
     """  # noqa: D301 - click's mark for lines to keep
     if os.path.exists(target) and os.path.realpath(target) == os.path.realpath(source):
         raise OptionError(f"{printable(target)}: is read by this command; name another file")

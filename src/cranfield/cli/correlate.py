@@ -22,7 +22,7 @@ def command(
         "nDCG@10, and AP unless there are other judgments; with --saved all",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment, group="Reading files"),
+    alignment: Alignment = flags.family(Alignment, group="Files"),
     others: tuple[str, ...] = flags.option(
         "--qrels",
         multiple=True,
@@ -48,10 +48,9 @@ def command(
     put the other way round although each of them is sure.
 
     \b
-    cranfield correlate qrels.txt *.run -m nDCG@10 -m AP -m RR@10
-    cranfield correlate qrels.txt *.run -m nDCG@10 --qrels b.txt --qrels c.txt
-    cranfield correlate qrels.txt *.run -m P@10 -m P@20 --reference P@10
-    cranfield correlate --saved old.txt new.txt other.txt -m map -m recip_rank
+    cranfield correlate demo/qrels.txt demo/*.run -m nDCG@10 -m AP -m RR@10
+    cranfield correlate demo/qrels.txt demo/*.run --qrels second.qrels
+    cranfield correlate demo/qrels.txt demo/*.run -m 'P@10,20' --reference P@10
     """  # noqa: D301 - click's mark for lines to keep
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     refuse_two_inputs(qrels, *others, *runs)

@@ -243,10 +243,8 @@ _COLUMNS = ("qrels_columns", "run_columns", "columns")
 _SHOWN = {name: {"metavar": "NAME=COLUMN,..."} for name in _COLUMNS}
 _SHOWN |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REGEX"}}
 _SHOWN |= {"span_pattern": {"metavar": "REGEX"}}
-data_options = flags.family(DataOptions, group="Reading files", **_SHOWN)
-lenient_data_options = flags.family(
-    DataOptions, without=("errors",), group="Reading files", **_SHOWN
-)
+data_options = flags.family(DataOptions, group="Files", **_SHOWN)
+lenient_data_options = flags.family(DataOptions, without=("errors",), group="Files", **_SHOWN)
 convention_option = flags.option(
     metavar="NAME",
     group="Ranking",
@@ -258,11 +256,11 @@ judging_options = flags.family(Judging, without=("queries",), group="Ranking")
 all_judging_options = flags.family(Judging, group="Ranking")
 dealing_options = flags.family(
     Dealing,
-    group="Reading files",
+    group="Files",
     buckets={"metavar": "N"},
     temp={"metavar": "DIR"},
 )
-duplicates_option = flags.family(Judging, without=RANKING, group="Reading files")
+duplicates_option = flags.family(Judging, without=RANKING, group="Files")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,7 +295,7 @@ class GradesOptions(Options):
 _LISTS = {"metavar": "LIST", "multiple": True}
 grades_options = flags.family(
     GradesOptions,
-    group="Reading files",
+    group="Files",
     grades=_LISTS,
     collection=_LISTS,
     n_relevant={"metavar": "N"},

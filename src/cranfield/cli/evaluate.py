@@ -61,12 +61,10 @@ def command(
     the retrieved documents of each query, stands alone. So do grades: --grades.
 
     \b
-    cranfield evaluate qrels.txt bm25.run
-    cranfield evaluate qrels.tsv *.parquet -m nDCG@10 -m AP -m 'P(rel=2)@5'
-    cranfield evaluate qrels.csv run.csv --run-columns query_id=user,doc_id=item
-    cranfield evaluate qrels.txt bm25.run -m ndcg_cut_10 -q --format csv
-    cranfield evaluate qrels.txt new.run -m R@5 --slices types.csv
-    cranfield evaluate rag.json -m recall@5
+    cranfield evaluate demo/qrels.txt demo/bm25.run
+    cranfield evaluate demo/qrels.txt demo/*.run -m nDCG@10 -m 'P(rel=2)@5'
+    cranfield evaluate demo/qrels.txt demo/bm25.run -m map -q --format csv
+    cranfield evaluate demo/rag.json -m recall@5
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:

@@ -79,11 +79,10 @@ def command(
     first; and with a QUERY, which documents make the difference.
 
     \b
-    cranfield explain qrels.txt bm25.run 19335 -m nDCG@10
-    cranfield explain qrels.txt bm25.run -m AP
-    cranfield explain qrels.txt bm25.run dense.run -m nDCG@10
-    cranfield explain qrels.txt bm25.run dense.run 19335 -m nDCG@10
-    cranfield explain qrels.txt bm25.run 19335 --query-texts topics.txt
+    cranfield explain demo/qrels.txt demo/bm25.run q08 -m nDCG@10
+    cranfield explain demo/qrels.txt demo/bm25.run -m AP
+    cranfield explain demo/qrels.txt demo/bm25.run demo/dense.run -m nDCG@10
+    cranfield explain demo/qrels.txt demo/bm25.run demo/dense.run q08
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
     last = None

@@ -143,9 +143,9 @@ def command() -> None:
     It needs Altair, which pip install 'cranfield[plot]' brings along.
 
     \b
-    cranfield figure leaderboard qrels.txt *.run -m nDCG@10 -o leaderboard.svg
-    cranfield figure differences qrels.txt a.run b.run -o f.pdf --style paper
-    cranfield figure precision-recall qrels.txt bm25.run --query q22 -o curve.png
+    cranfield figure leaderboard demo/qrels.txt demo/*.run -o board.svg
+    cranfield figure differences demo/qrels.txt demo/*.run -o d.svg
+    cranfield figure precision-recall demo/qrels.txt demo/*.run -o q.svg
     """  # noqa: D301 - click's mark for lines to keep
 
 
@@ -159,8 +159,8 @@ def _leaderboard(
     --all-pairs, than the best.
 
     \b
-    cranfield figure leaderboard qrels.txt *.run -m nDCG@10 -o leaderboard.svg
-    cranfield figure leaderboard --saved old.txt new.txt -m map -o leaderboard.png
+    cranfield figure leaderboard demo/qrels.txt demo/*.run -o board.svg
+    cranfield figure leaderboard demo/rag.json demo/rag-new.json -m RR -o rr.png
     """  # noqa: D301 - click's mark for lines to keep
     systems.draw(leaderboard)
 
@@ -176,8 +176,8 @@ def _differences(
     The largest difference is first; a band shows the mean difference with its interval.
 
     \b
-    cranfield figure differences qrels.txt bm25.run dense.run -o differences.svg
-    cranfield figure differences qrels.txt *.run --system dense -o dense.svg
+    cranfield figure differences demo/qrels.txt demo/*.run -o d.svg
+    cranfield figure differences demo/qrels.txt demo/*.run --system dense -o d.svg
     """  # noqa: D301 - click's mark for lines to keep
     systems.draw(differences, system, other)
 
@@ -191,7 +191,7 @@ def _scatter(
     """Draw each query's scores under two systems.
 
     \b
-    cranfield figure scatter qrels.txt bm25.run dense.run -m AP -o scatter.svg
+    cranfield figure scatter demo/qrels.txt demo/bm25.run demo/dense.run -o s.svg
     """  # noqa: D301 - click's mark for lines to keep
     systems.draw(scatter, system, other)
 
@@ -211,8 +211,8 @@ def _by_cutoff(
     nDCG@10 is drawn from nDCG@1 to nDCG@100, with intervals.
 
     \b
-    cranfield figure by-cutoff qrels.txt *.run -m nDCG@10 -o cutoffs.svg
-    cranfield figure by-cutoff qrels.txt *.run -m R@10 --cutoffs 10,100 -o r.svg
+    cranfield figure by-cutoff demo/qrels.txt demo/*.run -o cutoffs.svg
+    cranfield figure by-cutoff demo/qrels.txt demo/bm25.run --cutoffs 5,9 -o r.svg
     """  # noqa: D301 - click's mark for lines to keep
     ranks: Any = CUTOFFS if cutoffs is None else cutoffs.replace(",", " ").split()
     ranks = [int(one) if isinstance(one, str) and one.isdigit() else one for one in ranks]
@@ -235,8 +235,8 @@ def _precision_recall(
     IPrec@0.0, IPrec@0.1, ... IPrec@1.0.
 
     \b
-    cranfield figure precision-recall qrels.txt bm25.run dense.run -o curves.svg
-    cranfield figure precision-recall qrels.txt bm25.run --query q22 -o curve.svg
+    cranfield figure precision-recall demo/qrels.txt demo/*.run -o curves.svg
+    cranfield figure precision-recall demo/qrels.txt demo/*.run -o q.svg
     """  # noqa: D301 - click's mark for lines to keep
     if query is None:
         systems.draw(precision_recall, rel=systems.comparing.rel, systems=chosen or None)
@@ -263,7 +263,7 @@ def _spread(
     A dot for each query, a box for the middle half of them.
 
     \b
-    cranfield figure spread qrels.txt *.run -m nDCG@10 -o spread.svg
+    cranfield figure spread demo/qrels.txt demo/*.run -m nDCG@10 -o spread.svg
     """  # noqa: D301 - click's mark for lines to keep
     systems.draw(spread)
 
@@ -278,7 +278,7 @@ def _pair_matrix(
     apart.
 
     \b
-    cranfield figure pair-matrix qrels.txt *.run -m nDCG@10 -o pairs.svg
+    cranfield figure pair-matrix demo/qrels.txt demo/*.run -o pairs.svg
     """  # noqa: D301 - click's mark for lines to keep
     systems.draw(pair_matrix)
 
@@ -293,7 +293,7 @@ def _judged_by_rank(
     """Draw how much is judged at each rank.
 
     \b
-    cranfield figure judged-by-rank qrels.txt *.run -o judged.svg
+    cranfield figure judged-by-rank demo/qrels.txt demo/*.run -o judged.svg
     """  # noqa: D301 - click's mark for lines to keep
     systems.draw(judged_by_rank, ranks)
 
@@ -309,7 +309,7 @@ def _by_relevant(
     Two systems' scores of each query, and the means of groups of queries with their intervals.
 
     \b
-    cranfield figure by-relevant qrels.txt *.run -m AP -o relevant.svg
+    cranfield figure by-relevant demo/qrels.txt demo/*.run -m AP -o relevant.svg
     """  # noqa: D301 - click's mark for lines to keep
     systems.draw(by_relevant, None, system, other)
 
@@ -324,7 +324,7 @@ def _by_slice(
     --slices names the file of their labels.
 
     \b
-    cranfield figure by-slice qrels.txt *.run --slices types.csv -o slices.svg
+    cranfield figure by-slice demo/qrels.txt demo/*.run --slices kind.csv -o s.svg
     """  # noqa: D301 - click's mark for lines to keep
     systems.draw(by_slice, systems=chosen or None)
 

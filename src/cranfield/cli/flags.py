@@ -9,6 +9,7 @@ together, as those of a family, are one parameter.
 
 import functools
 import inspect
+import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -23,36 +24,84 @@ from cranfield.options import Check, Option, Options, level, options_of
 from cranfield.options import checked as checked_value
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-Group = Literal["Options", "Reading files", "Ranking", "Statistics", "Output"]  # in this order
+Group = Literal["Options", "Files", "Ranking", "Statistics", "Output"]  # in this order
 _TYPED = "cranfield.typed"
-_LONGEST = 50  # characters of the choices that stand beside an option's name
+_LONGEST = 50  # characters of the choices that are shown beside an option's name
+_SHORT = re.compile(r"-\w*h")  # -h, or with other letters as in -qh
+# The options of other groups than the first that the short help shows, too.
+_USUAL = ("--format", "--output", "--per-query", "--saved", "--ties", "--queries", "--all-pairs")
+_METAVARS = {int: "N", float: "X", str: "TEXT"}
+_FIRST = re.compile(r".*?[.:?](?= |$)", re.S)  # the first sentence
 
 
 class GroupedOption(click.Option):
     """An option that `--help` lists under the name of its group."""
 
     def __init__(self, *declared: Any, group: Group = "Options", **how: Any) -> None:
+        if "metavar" not in how and how.get("type") in _METAVARS and not how.get("is_flag"):
+            how["metavar"] = _METAVARS[how["type"]]
         super().__init__(*declared, **how)
         self.group = group
 
+    def is_usual(self) -> bool:
+        """Tell whether the short help shows it."""
+        return self.group == "Options" or not {*_USUAL}.isdisjoint(self.opts)
+
 
 class Command(click.Command):
-    """A command whose `--help` lists the options by groups."""
+    """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep what was typed, for `typed`."""
         ctx.meta[_TYPED] = list(args)
         return super().parse_args(ctx, args)
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does: in short, the first paragraph and the examples."""
+        if not _is_short(ctx):
+            return super().format_help_text(ctx, formatter)
+        first, *others = inspect.cleandoc(self.help or "").partition("\f")[0].split("\n\n")
+        examples = [one for one in others if one.startswith("\b")]
+        for paragraph in (first, *examples):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(paragraph)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group after group."""
+        short = _is_short(ctx)
         for group in get_args(Group):
             every = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
             own = [one for one in every if getattr(one, "group", "Options") == group]
+            if short:
+                own = [one for one in own if not isinstance(one, GroupedOption) or one.is_usual()]
             records = [found for one in own if (found := one.get_help_record(ctx)) is not None]
+            if short:
+                records = [(names, _in_short(sentence)) for names, sentence in records]
             if records:
                 with formatter.section(group):
                     formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write, in short, where the rest is."""
+        if _is_short(ctx):
+            formatter.write_paragraph()
+            formatter.write_text(f"All options: {ctx.command_path} --help")
+
+
+def _is_short(ctx: click.Context) -> bool:
+    """Tell whether help was asked for by -h."""
+    typed = ctx.meta.get(_TYPED, ())
+    return "--help" not in typed and any(_SHORT.fullmatch(one) for one in typed)
+
+
+def _in_short(sentence: str) -> str:
+    """Return the first of some sentences, with the default."""
+    first = _FIRST.match(sentence)
+    default = re.search(r"  \[default: [^\]]{1,20}\]$", sentence)
+    if first is None:
+        return sentence
+    return first[0].rstrip(".:") + "." + (default[0] if default else "")
 
 
 def command(

@@ -92,7 +92,7 @@ def command(
         f"{DEFAULT_MEASURES}, or all that were saved",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment, group="Reading files"),
+    alignment: Alignment = flags.family(Alignment, group="Files"),
     settings: GateSettings = flags.family(
         GateSettings,
         without=("range",),
@@ -128,10 +128,9 @@ def command(
     or input that cannot be scored.
 
     \b
-    cranfield gate qrels.txt new.run --baseline old.run --margin 0.01
-    cranfield gate qrels.txt *.run --baseline old.run --margin 2% -m nDCG@10
-    cranfield gate qrels.txt new.run --at-least recall@5=0.8
-    cranfield gate --saved new.txt --baseline old.txt --margin 0.01 -m map
+    cranfield gate demo/qrels.txt demo/*.run --baseline tfidf --margin 2%
+    cranfield gate demo/qrels.txt demo/dense.run --at-least recall@5=0.5
+    cranfield gate demo/rag-new.json --at-least recall@5=0.4
     """  # noqa: D301 - click's mark for lines to keep
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     of_baseline = None if baseline is None else _file_of(baseline, several)

@@ -20,6 +20,6 @@ def command(
 
     \b
     cranfield nuggets assignments.jsonl
-    cranfield nuggets assignments.csv -q --format csv
+    cranfield nuggets assignments.jsonl -q --format csv
     """  # noqa: D301 - click's mark for lines to keep
     show(nugget_recall(file), form, per_query=per_query)

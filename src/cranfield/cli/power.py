@@ -23,7 +23,6 @@ def command(
     \b
     cranfield power --difference 0.02 --sd 0.15
     cranfield power --difference 0.02 --sd 0.15 --n-queries 200
-    cranfield power --n-queries 50 --sd 0.15
     cranfield power --margin 0.01 --sd 0.08
     cranfield power --width 0.05 --sd 0.15
     """  # noqa: D301 - click's mark for lines to keep

@@ -88,9 +88,9 @@ def command(
     compared as `cranfield compare` compares them, with the first, or with --baseline.
 
     \b
-    cranfield report qrels.txt bm25.run dense.run -m "nDCG@10 AP"
-    cranfield report qrels.txt *.run --topics queries.tsv -o page.html
-    cranfield report --saved old.txt new.txt -m map
+    cranfield report demo/qrels.txt demo/*.run -m "nDCG@10 AP"
+    cranfield report demo/qrels.txt demo/*.run --topics demo/queries.tsv
+    cranfield report demo/rag.json demo/rag-new.json -m recall@5
     """  # noqa: D301 - click's mark for lines to keep
     refuse_outputs([output])
     found = comparing.compared(qrels, runs)

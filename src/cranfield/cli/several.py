@@ -119,7 +119,7 @@ class Several:
 
 
 saved_option = flags.option(
-    group="Reading files",
+    group="Files",
     is_flag=True,
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
 )
@@ -159,7 +159,7 @@ comparing_options = flags.gathered(
         ),
         "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
         "saved": saved_option,
-        "alignment": flags.family(Alignment, group="Reading files"),
+        "alignment": flags.family(Alignment, group="Files"),
         "slices": flags.slices("compare on those of each label by themselves, too"),
         "rel": flags.rel(),
         "judging": judging_options,

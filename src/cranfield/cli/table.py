@@ -37,12 +37,10 @@ def command(
     number of queries. Files and statistics are those of `cranfield compare`.
 
     \b
-    cranfield table qrels.txt bm25.run dense.run -m 'nDCG@10 AP' -o results.tex
-    cranfield table qrels.txt *.run -m nDCG@10 --all-pairs --format latex
-    \b
-    cranfield evaluate dl19.txt dl19/*.run -m 'nDCG@10 AP' -q -o dl19.json
-    cranfield evaluate dl20.txt dl20/*.run -m 'nDCG@10 AP' -q -o dl20.json
-    cranfield table --collection DL19=dl19.json --collection DL20=dl20.json
+    cranfield table demo/qrels.txt demo/*.run -m 'nDCG@10 AP' -o results.tex
+    cranfield table demo/qrels.txt demo/*.run --all-pairs --format latex
+    cranfield evaluate demo/qrels.txt demo/*.run -m AP -q -o one.json
+    cranfield table --collection Demo=one.json
     """  # noqa: D301 - click's mark for lines to keep
     flags.refuse_options({"slices", "bounds"}, "has no place in this table: it is of `compare`")
     if collections:

@@ -110,9 +110,9 @@ def command(
     evaluate.
 
     \b
-    cranfield trec-eval qrels.txt bm25.run
-    cranfield trec-eval -q -c -m all_trec qrels.txt bm25.run
-    cranfield trec-eval -m map -m P.5,10 -l 2 qrels.txt bm25.run
+    cranfield trec-eval demo/qrels.txt demo/bm25.run
+    cranfield trec-eval -q -c -m all_trec demo/qrels.txt demo/bm25.run
+    cranfield trec-eval -m map -m P.5,10 -l 2 demo/qrels.txt demo/bm25.run
     """  # noqa: D301 - click's mark for lines to keep
     ctx = click.get_current_context()
     if help_wanted:

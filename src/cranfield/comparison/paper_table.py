@@ -45,9 +45,9 @@ class Paper(Options):
 
     marks: Marks | None = option(
         None,
-        '"letters": each system has one, and superscripts name the systems that a value is '
-        'significantly better than, of all pairs; "daggers" mark what differs from the baseline; '
-        'or "none". [default: letters if all pairs were compared, else daggers]',
+        'How significance is marked. "letters": each system has one, and superscripts name the '
+        'systems that a value is significantly better than; "daggers": on what differs from the '
+        'baseline; or "none". [default: letters if all pairs were compared, else daggers]',
     )
     sort: bool = option(
         False, "The best system first, by the first measure, below a baseline; else as given."

@@ -76,8 +76,8 @@ _ALPHA = (
 )
 _FLIPS = (
     FLIPS,
-    "How many flips of signs to draw, or resamples; up to 20 queries, all are tried; of more than "
-    "7,000, no more flips are drawn than p needs.",
+    "How many flips of signs, or resamples, to draw. Up to 20 queries, all flips are tried; above "
+    "7,000 queries, only as many are drawn as p needs.",
     count_from(1),
 )
 _SEED = SEED, "The same seed draws the same by chance.", count_from(0)
@@ -89,9 +89,9 @@ class Alignment(Options):
 
     missing: Missing | None = option(
         None,
-        'What to do with a query that a system has no score for: "error" refuses it, "zero" counts '
-        'it as 0, "drop" leaves it out for all. [default: "zero" of runs, which is to retrieve '
-        'nothing; "error" of saved scores]',
+        'What to do with a query that a system has no score for. "error": refuse it. "zero": count '
+        'it as 0. "drop": leave it out for all. [default: "zero" for runs, which retrieved '
+        'nothing; "error" for saved scores]',
     )
     layout: Layout = option(
         "measures", "What the columns of a table of saved scores are: measures, or systems."
@@ -126,15 +126,17 @@ class Settings(Options):
     all_pairs: bool = option(False, "Compare each system with each other, instead.")
     test: Test = option(
         "randomization",
-        '"randomization" flips the signs of queries\' differences; "t", "wilcoxon" and "sign" are '
-        'the classical tests (the latter two do not test the mean), "bootstrap" is Sakai\'s '
-        'studentised one; "bayes" says how probable it is that a system is better.',
+        'The test of each difference. "randomization" flips the signs of queries\' differences; '
+        '"t", "wilcoxon" and "sign" are the classical tests (the last two do not test the mean); '
+        '"bootstrap" is Sakai\'s studentised one; "bayes" says how probable it is that a system '
+        "is better.",
     )
     correction: Correction = option(
         None,
-        'Of p-values, for the number of comparisons: "holm", "maxt" (step-down, by the greatest t '
-        'of each flip), "tukey" (two-way analysis of variance), "rtukey" (randomised), '
-        '"bonferroni", "bh" and "by" (share of false alarms), "none". [default: "holm"]',
+        'How p-values are corrected for several comparisons. "holm", "bonferroni"; "maxt": '
+        'step-down, by the greatest t of each flip; "tukey": two-way analysis of variance; '
+        '"rtukey": the same, randomised; "bh" and "by": the share of false alarms; "none". '
+        '[default: "holm"]',
     )
     family: Family = option(
         "measure",
@@ -153,9 +155,8 @@ class Settings(Options):
     )
     bounds: bool = option(
         False,
-        "Of judgments and runs, show how far each difference may be off, whatever the unjudged "
-        "documents are, for every measure that has bounds; those that are found quickly are found "
-        "without.",
+        "Show how much unjudged documents can change each difference. Bounds that are found "
+        "quickly are shown without it.",
     )
 
     def __post_init__(self) -> None:
@@ -211,9 +212,10 @@ class GateSettings(Options):
     )
     test: GateTest = option(
         "randomization",
-        '"randomization" flips the signs of the differences; "t" is the paired t test; "bounded" '
-        "holds for any number of queries, however rare the losses are, and as often as one looks "
-        "(Waudby-Smith & Ramdas, JRSS-B 2024), but needs two to three times as many queries.",
+        'The test of each difference. "randomization" flips the signs of the differences; "t" is '
+        'the paired t test; "bounded" holds for any number of queries, however rare the losses, '
+        "and however often one looks (Waudby-Smith & Ramdas, JRSS-B 2024), but needs two to three "
+        "times as many queries.",
     )
     flips: int = option(*_FLIPS)
     seed: int = option(*_SEED)
@@ -263,7 +265,9 @@ class CorrelationSettings(SignFlips):
         1_000, "How many resamples of the queries the interval of tau-b comes from.", count_from(1)
     )
     rbo_p: float = option(
-        0.9, "p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.", share()
+        0.9,
+        "The p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.",
+        share(),
     )
     discrimination: bool = option(
         False,

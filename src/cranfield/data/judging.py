@@ -35,12 +35,11 @@ class Judging(Options):
 
     queries: Queries = option(
         "judged",
-        'Average over every query of the qrels, where one without results scores 0 ("judged", as '
-        '`trec_eval -c`); over those that the run has, too ("both"), or for which it retrieved a '
-        'document ("retrieved"); over those with a relevant document, a grade above 0 ("relevant", '
-        '"relevant-and-both", "relevant-and-retrieved"); or over every query for which the run '
-        "retrieved a document, where one without judgments has nothing relevant: it scores 0 "
-        '("run").',
+        'Which queries are averaged. "judged": every query of the judgments; one without results '
+        'scores 0 (`trec_eval -c`). "both": those that the run has, too. "retrieved": those for '
+        'which it retrieved a document. "relevant": those with a grade above 0; '
+        '"relevant-and-both" and "relevant-and-retrieved" ask for both. "run": every query for '
+        "which the run retrieved a document; one without judgments scores 0.",
     )
     order: Order = option(
         "score",
@@ -53,12 +52,11 @@ class Judging(Options):
     )
     ties: Ties = option(
         "document",
-        'Rank equal scores by "document" id, descending, or "ascending"; keep the order in which '
-        'the run has them ("given"); take the mean over all '
-        'their orders ("expected"), for measures that have a formula for it (P, R, AP, RR, DCG, '
-        "nDCG, ...); or rank them by grade, the highest first and unjudged documents last "
-        '("best"), or the other way round ("worst"), for measures that no order takes further. '
-        "Other measures are refused.",
+        'How tied documents are ranked. "document": by id, descending. "ascending": by id, '
+        'ascending. "given": in the order of the run. "expected": the mean over all orders, for '
+        'measures that have a formula for it (P, R, AP, RR, DCG, nDCG, ...). "best" and "worst": '
+        "by grade, highest or lowest first, for measures that no other order can raise or lower "
+        "further; other measures are refused.",
     )
     depth: int | None = option(
         None, "Keep only the best so many documents of each query (`trec_eval -M`).", whole(1)
@@ -70,17 +68,18 @@ class Judging(Options):
 
     duplicates: Duplicates = option(
         "refuse",
-        'Of a document that occurs more than once for a query, "refuse" all; keep the "first" row, '
-        'or the "best" one (the highest score; of judgments the highest grade). Or leave every row '
-        'of a run its rank, and count the document "once", at the best one, or "each" time, as '
-        "tools do that see no duplicates: recall and others may then be above 1; or each time and "
-        'among the relevant documents as often, as where tables are "joined".',
+        'What to do with a document that a query has twice. "refuse": an error. "first": keep its '
+        'first row. "best": keep the highest score, or grade. "once": every row keeps its rank, '
+        'and the best one counts. "each": every row counts, as in tools that see no duplicates; '
+        'recall may then be above 1. "joined": so often among the relevant documents, too, as '
+        "where tables are joined.",
     )
 
     identical_ids: IdenticalIds = option(
         "keep",
-        'Rank documents whose id is the query\'s id as any other ("keep"), or "drop" them before '
-        "ranking, for collections whose queries are documents, too (BEIR's ignore_identical_ids).",
+        'What to do with a document whose id is that of the query. "keep": rank it as any other. '
+        '"drop": leave it out before ranking, for collections whose queries are documents, too '
+        "(BEIR's ignore_identical_ids).",
     )
     scores_above: float | None = option(
         None,
@@ -90,9 +89,9 @@ class Judging(Options):
 
     unretrieved: Unretrieved = option(
         "leave-out",
-        'Measure the documents that the run retrieved ("leave-out"); or rank "below" them, as if '
-        "of one score, the judged documents that it did not retrieve (or that `depth` cuts off), "
-        "as scikit-learn and torchmetrics do that are given all judged documents.",
+        'What to do with judged documents that the run did not retrieve. "leave-out": they have no '
+        'rank. "below": they are ranked, tied, below all others, as where scikit-learn and '
+        "torchmetrics are given all judged documents; so are those that `depth` cuts off.",
     )
 
     overlap: float = option(

@@ -66,10 +66,10 @@ class Dealing(Options):
 
     buckets: int | None = option(
         None,
-        "Deal the rows of judgments and runs by their queries to so many buckets in a temporary "
-        "file, and evaluate one bucket after the other, which takes little memory however many "
-        "queries there are; 1: hold all queries in memory. None: as many as are needed where the "
-        "judgments are a table or files of some million rows, else 1.",
+        "Into how many parts to divide the queries. The parts are written to a temporary file and "
+        "evaluated one after the other, which takes little memory. 1: hold all queries in memory. "
+        "None: as many as needed where the judgments are a table or files of some million rows, "
+        "else 1.",
         whole(1, 1 << 14),
     )
     temp: str | None = option(
