@@ -1,6 +1,6 @@
 """Write the pages of the documentation that are generated: python scripts/make_docs.py.
 
-Under docs/, `reference/measures.md` comes from the register of measures,
+Under docs/, `reference/measures` comes from the register of measures,
 `reference/command-line` from the commands' help, the tables of `reference/formats.md` from the
 registers of formats and columns, the sections of `reference/conventions.md` from the conventions,
 `pictures` from `cranfield.figures`; the notebooks in `start` are the pages of these names.
@@ -23,12 +23,12 @@ from typing import Any
 
 import transcripts
 from command_pages import command_pages
+from measure_pages import measure_pages, weight_pictures
 
 from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse
 from cranfield.compat.names import columns_of, measure_names
 from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import FORMATS
-from cranfield.measures import EXAMPLE, Definition, Measure, definitions, example_of
 from cranfield.scoring.conventions import CONVENTIONS
 from cranfield.scoring.rule import Convention
 
@@ -43,46 +43,6 @@ TYPES = re.compile(
     r"(# ---- made from the families by scripts/make_docs.py\n).*(# ---- end\n)", re.S
 )
 SECTION = re.compile(r"^(?=## )", re.M)
-
-BOUNDS = {"none": "none, it does not hang on grades", "refused": "none", "attained": "attained"}
-
-
-def entry(definition: Definition) -> str:
-    """Return a measure's part of the catalogue."""
-    one, value = example_of(definition)
-    facts = [
-        f"- Formula: {definition.formula}",
-        f"- Range of a query's value: {definition.shown_range}",
-        f"- Over queries: {definition.over_queries}",
-        f"- Example: `{one}` is {value if isinstance(value, str) else f'{value:.4f}'}",
-        f"- Source: {definition.source}",
-    ]
-    if not definition.is_text and not definition.traits.takes_groups:
-        facts.append(f"- Bounds: {BOUNDS.get(Measure(definition.name).bounds, 'proved')}")
-    if definition.aliases:
-        facts.append(f"- Other names: {', '.join(f'`{name}`' for name in definition.aliases)}")
-    for name, parameter in definition.parameters.items():
-        facts.append(f"- `{name}` (default `{definition.defaults[name]!r}`): {parameter.meaning}")
-    return (
-        f"## {definition.name}\n\n`{definition.pattern}`\n\n{definition.documentation}\n\n"
-        + "\n".join(facts)
-        + "\n"
-    )
-
-
-def catalogue() -> str:
-    """Return the page of all measures."""
-    return (
-        "# Measures\n\n"
-        "This page is made from the registry by `scripts/make_docs.py`. `@k` cuts the ranking\n"
-        "after k documents; k may be a number, `R` (the query's number of relevant documents), or\n"
-        "`min(10,R)`. What stands in brackets may be left out. A query for which a measure would\n"
-        "divide nothing by nothing scores 0 and counts in the mean.\n\n"
-        f"The examples are of one ranking, {' '.join(EXAMPLE[1])}. Its judgments are "
-        f"{', '.join(f'{doc} {grade}' for doc, grade in EXAMPLE[0].items())};\n"
-        "x and y are unjudged, c and d were not retrieved.\n\n"
-        + "\n".join(map(entry, definitions()))
-    )
 
 
 def trec_eval_names() -> str:
@@ -289,7 +249,10 @@ def notebook(page: str) -> str:
 def pages() -> dict[Path, str]:
     """Return every generated page."""
     return {
-        ROOT / "docs" / "reference" / "measures.md": catalogue(),
+        **{
+            ROOT / "docs" / "reference" / "measures" / name: page
+            for name, page in measure_pages().items()
+        },
         **{
             ROOT / "docs" / "reference" / "command-line" / name: page
             for name, page in command_pages().items()
@@ -313,6 +276,7 @@ def pictures() -> dict[Path, figures.Figure]:
         folder / "reciprocal-rank.svg": figures.reciprocal_rank(),
         folder / "weights.svg": figures.rank_weights(),
         folder / "precision-recall.svg": figures.precision_recall(demo.QRELS, dense, "q22"),
+        **{folder / name: figure for name, figure in weight_pictures().items()},
     }
 
 

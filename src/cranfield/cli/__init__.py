@@ -210,7 +210,7 @@ def _usual_name(option: str) -> str:
 def cli() -> None:
     """Evaluate rankings: judgments and runs to measures.
 
-    `cranfield COMMAND -h` shows a command in short, `--help` with all options; `cranfield help nDCG`
+    `cranfield COMMAND -h` shows a command in short, `--help` all of it; `cranfield help nDCG`
     explains a measure. `cranfield demo --save demo` writes the files of the examples.
 
     \b

@@ -1,0 +1,110 @@
+"""The pages of the measures: one a family, filled from the register and `formulas.toml`.
+
+A page is written by hand but for what follows its line `<!-- measures: P R F -->`: the sections of
+these measures, up to `<!-- end -->`. `index.md` has the table of all.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+from cranfield import figures
+from cranfield.measures import Definition, Measure, definitions, example_of
+
+FOLDER = Path(__file__).parent.parent / "docs" / "reference" / "measures"
+FORMULAS: dict[str, dict[str, str]] = tomllib.loads(
+    (Path(__file__).parent / "formulas.toml").read_text("utf-8")
+)
+FAMILY = re.compile(r"(<!-- measures: ([\w ]+) -->\n).*(<!-- end -->)", re.S)
+TABLE = re.compile(r"(<!-- table: begin -->\n).*(<!-- table: end -->)", re.S)
+BOUNDS = {"none": "none: it does not depend on grades", "refused": "none", "attained": "attained"}
+# What `docs/pictures` shows of the families whose documents count each on its own.
+WEIGHTS = {
+    "precision": "P@5 P@10 R@20 Success@10",
+    "average-precision": "RR RR@10 AP",
+    "gain": "DCG DCG@10 DCG(discount='ln')",
+    "user-models": "RBP(p=0.5) RBP RBP(p=0.95) ERR CWL('INST(T=1)')",
+}
+
+
+def families() -> dict[str, list[str]]:
+    """Return the names of the measures on each page: {page: names}."""
+    found = {}
+    for page in sorted(FOLDER.glob("*.md")):
+        family = FAMILY.search(page.read_text("utf-8"))
+        if family is not None:
+            found[page.stem] = family[2].split()
+    return found
+
+
+def measure_pages() -> dict[str, str]:
+    """Return the pages: {name of the file: text}."""
+    known = {one.name: one for one in definitions()}
+    home = {name: page for page, names in families().items() for name in names}
+
+    def sections(found: re.Match[str]) -> str:
+        parts = [section(known[name]) for name in found[2].split()]
+        return found[1] + "\n" + "\n".join(parts) + found[3]
+
+    def table(found: re.Match[str]) -> str:
+        rows = ["| measure | what it is |", "|---|---|"]
+        for one in definitions():
+            link = f"{home[one.name]}.md#{one.name.lower()}"
+            rows.append(f"| [`{one.name}`]({link}) | {one.summary} |")
+        return found[1] + "\n".join(rows) + "\n" + found[2]
+
+    pages = {}
+    for page in sorted(FOLDER.glob("*.md")):
+        filled: Callable[[re.Match[str]], str] = table if page.stem == "index" else sections
+        pattern = TABLE if page.stem == "index" else FAMILY
+        pages[page.name] = pattern.sub(filled, page.read_text("utf-8"))
+    return pages
+
+
+def weight_pictures() -> dict[str, figures.Figure]:
+    """Return what each rank is worth to the measures of some families: {name: picture}."""
+    return {
+        f"weights-{page}.svg": figures.rank_weights(measures, 20)
+        for page, measures in WEIGHTS.items()
+    }
+
+
+def worked(one: Measure, value: float | str) -> str:
+    """Return an example's value with the arithmetic that gives it."""
+    arithmetic = FORMULAS[one.name].get("worked")
+    if arithmetic is None or isinstance(value, str):
+        return f"`{one}` is `{value}`"
+    return f"`{one}` = `{arithmetic}` = {value:.4f}"
+
+
+def section(definition: Definition) -> str:
+    """Return the section of a measure."""
+    one, value = example_of(definition)
+    formula = FORMULAS[definition.name]
+    facts = [
+        f"- Range of a query's value: {definition.shown_range}",
+        f"- Over queries: {definition.over_queries}",
+        f"- Example: {worked(one, value)}",
+        f"- Source: {definition.source}",
+    ]
+    if not definition.is_text and not definition.traits.takes_groups:
+        facts.append(f"- Bounds: {BOUNDS.get(Measure(definition.name).bounds, 'proved')}")
+    if definition.aliases:
+        facts.append(f"- Names elsewhere: {', '.join(f'`{name}`' for name in definition.aliases)}")
+    parts = [
+        f"## {definition.name}",
+        f"`{definition.pattern}`",
+        definition.documentation,
+        f"$${formula['latex']}$$",
+        *([f"Here, {formula['where']}."] if "where" in formula else []),
+        f"In words: {definition.formula}.",
+        "\n".join(facts),
+    ]
+    if definition.parameters:
+        rows = ["| parameter | default | what it is |", "|---|---|---|"]
+        for name, parameter in definition.parameters.items():
+            meaning = parameter.meaning.replace("|", "\\|")
+            rows.append(f"| `{name}` | `{definition.defaults[name]!r}` | {meaning} |")
+        parts.append("\n".join(rows))
+    return "\n\n".join(parts) + "\n"
