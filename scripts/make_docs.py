@@ -1,7 +1,7 @@
 """Write the pages of the documentation that are generated: python scripts/make_docs.py.
 
 Under docs/, `reference/measures` comes from the register of measures,
-`reference/command-line` from the commands' help, the tables of `reference/formats.md` from the
+`reference/command-line` from the commands' help, `reference/api` from the docstrings, the tables of `reference/formats.md` from the
 registers of formats and columns, the sections of `reference/conventions.md` from the conventions,
 `pictures` from `cranfield.figures`; the notebooks in `start` are the pages of these names.
 A test fails if one is out of date. With `--transcripts`, what the commands in the console blocks of
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import transcripts
+from api_pages import api_pages
 from command_pages import command_pages
 from measure_pages import measure_pages, weight_pictures
 
@@ -246,17 +247,17 @@ def notebook(page: str) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
+def _in(folder: str, pages: dict[str, str]) -> dict[Path, str]:
+    """Return the pages of a folder of the reference, by their paths."""
+    return {ROOT / "docs" / "reference" / folder / name: page for name, page in pages.items()}
+
+
 def pages() -> dict[Path, str]:
     """Return every generated page."""
     return {
-        **{
-            ROOT / "docs" / "reference" / "measures" / name: page
-            for name, page in measure_pages().items()
-        },
-        **{
-            ROOT / "docs" / "reference" / "command-line" / name: page
-            for name, page in command_pages().items()
-        },
+        **_in("measures", measure_pages()),
+        **_in("command-line", command_pages()),
+        **_in("api", api_pages()),
         ROOT / "docs" / "reference" / "formats.md": formats(),
         ROOT / "docs" / "reference" / "conventions.md": conventions(),
         ROOT / "docs" / "how-to" / "trec-eval.md": trec_eval_names(),

@@ -23,6 +23,7 @@ class Parameter:
     `check` returns the value in its one canonical, hashable form, or raises ValueError saying
     what was expected. Use it in an annotation: `rel: Annotated[int, Parameter(...)] = 1`.
 
+    >>> from cranfield.measures.parameters import between
     >>> Parameter("the probability of going on", between(0, 1)).check(1)
     1.0
     """
