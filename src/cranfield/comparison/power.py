@@ -97,6 +97,11 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     It is found with the power stated. Times the standard deviation of the differences, it is the
     least mean difference.
 
+    Args:
+        n_queries: how many queries there are, 2 or more.
+        power: the chance to find the effect, above alpha and below 1.
+        alpha: the level of the test.
+
     Raises:
         OptionError: a value out of its range, or a power that is not above alpha.
 

@@ -61,8 +61,12 @@ def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
     AssertionError for a document that comes twice for a query, ValueError for a line of other
     columns or a score that is no number.
 
+    Args:
+        f_run: the lines of the file.
+
     >>> dict(parse_run(["q1 Q0 d1 1 12.5 bm25"]))
     {'q1': {'d1': 12.5}}
+
     """
     return _parsed(f_run, _RUN, "score", float)
 
@@ -74,8 +78,12 @@ def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
     AssertionError for a document that comes twice for a query, ValueError for a line of other
     columns or a grade that is no whole number.
 
+    Args:
+        f_qrel: the lines of the file.
+
     >>> dict(parse_qrel(["q1 0 d1 2", "q1 0 d2 0"]))
     {'q1': {'d1': 2, 'd2': 0}}
+
     """
     return _parsed(f_qrel, _QRELS, "grade", int)
 
@@ -104,8 +112,13 @@ def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
     The sum where the name begins with `num_`, exp(mean) where it begins with `gm_` (their values
     are logarithms), else the mean.
 
+    Args:
+        measure: its name in trec_eval.
+        values: a value for each query.
+
     >>> compute_aggregated_measure("num_rel", [3.0, 4.0]), compute_aggregated_measure("map", [1, 0])
     (7.0, 0.5)
+
     """
     if measure.startswith("num_"):
         return float(np.sum(values))

@@ -375,8 +375,17 @@ def read_qrels(
     is refused, too, or `duplicates` keeps its "first" row or the one of the highest grade ("best").
     `progress`: True shows how far it is, a function hears of the bytes read, as in `evaluate`.
 
+    Args:
+        path: the file, folder or address; or several, as one table. `-` is the standard input.
+        format: its format, if it is not to be recognised.
+        columns: which column is which, by name or number from 1.
+        errors: "strict" or "skip".
+        duplicates: what to do with a document that a query has twice, as in `evaluate`.
+        progress: True shows how far it is; a function is called with the bytes read.
+
     >>> read_qrels("demo/qrels.txt")
     Qrels(40 queries, 891 judgments, grades 0 to 3)
+
     """
     rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
     check_duplicates(duplicates)

@@ -429,8 +429,16 @@ def read_run(
     otherwise. What is wrong with the file is an InputError of the evaluation, or, with
     `errors="skip"`, left out and counted.
 
+    Args:
+        path: the file or address; or several (a list, a glob, a folder), as one table.
+        name: what the run is called. [default: the name of the file]
+        format: its format, if it is not to be recognised.
+        columns: which column is which, by name or number from 1.
+        errors: "strict" or "skip".
+
     >>> read_run("demo/bm25.run")
     Run('bm25', 35,069 bytes)
+
     """
     rows = rows_of(path, What.RUN, columns=columns, errors=errors, format=format, is_path=True)
     return Run(rows, name, errors=errors)

@@ -40,6 +40,11 @@ def rows(system: str, k: int = 5) -> list[dict[str, object]]:
     """Return a row for each question: its text, the modules that help, and a system's first k.
 
     Those that help are the modules of grade 2 and 3.
+
+    Args:
+        system: which of the four ranked: a name in RUNS.
+        k: how many of its first documents.
+
     """
     expected: dict[str, list[str]] = {}
     for query, _, doc, grade in map(str.split, QRELS.read_text("utf-8").splitlines()):
@@ -65,6 +70,10 @@ def save(folder: Path) -> list[Path]:
 
     `rag.json` and `rag-new.json` have a row for each question, as of a test set for RAG: what was
     expected, and what bm25 and dense retrieved.
+
+    Args:
+        folder: where to write; it is made if it does not exist.
+
     """
     folder.mkdir(parents=True, exist_ok=True)
     sources = [QRELS, HERE / "queries.tsv", *RUNS]

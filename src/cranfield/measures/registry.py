@@ -258,6 +258,16 @@ def measure(
     own may be declared again, with another function. Raises MeasureError for a name that is taken,
     and for a declaration that lacks something.
 
+    Args:
+        name: what it is called.
+        names: other names.
+        traits: what is known of it beside its value.
+        aggregation: how one value of all queries is made.
+        range: the least and the greatest value of a query; None: there is no greatest one.
+        higher_is_better: which of two systems wins; None: neither.
+        perfect: why a perfect ranking may have less than 1.
+        perfect_cut: why a perfect ranking that is cut may have less than 1.
+
     >>> import numpy as np
     >>> from cranfield import Measure, ratio
     >>> @measure("TopHit")
@@ -271,6 +281,7 @@ def measure(
     ...     return ratio(first.total(first.grade), np.array([[judged.top_grade]]))
     >>> Measure("TopHit")({"d1": 3, "d2": 2}, ["d2", "d1"])
     0.6666666666666666
+
     """
     its_names = names if isinstance(names, Names) else Names(names)
 

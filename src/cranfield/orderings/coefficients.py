@@ -56,11 +56,16 @@ def kendall(x: Sequenced, y: Sequenced) -> Kendall:
 
     Raises InputError if the scores are not as many, or not all numbers.
 
+    Args:
+        x: scores of the systems.
+        y: other scores of the same systems, in the same order.
+
     >>> found = kendall([0.4, 0.3, 0.2, 0.2], [0.5, 0.7, 0.1, 0.3])
     >>> found.concordant, found.discordant, found.ties_x
     (4, 1, 1)
     >>> found.tau_a
     0.5
+
     """
     x, y = _checked(x, y)
     upper = np.triu_indices(len(x), 1)
@@ -89,8 +94,13 @@ def tau_ap(truth: Sequenced, y: Sequenced) -> float | None:
 
     Raises InputError if there is a tie: `tau_ap_a` and `tau_ap_b` have an answer for these.
 
+    Args:
+        truth: scores that give the true ordering.
+        y: other scores of the same systems, in the same order.
+
     >>> tau_ap([0.4, 0.3, 0.2], [0.5, 0.7, 0.1])
     0.0
+
     """
     truth, y = _checked(truth, y)
     if _has_ties(y):
@@ -108,8 +118,13 @@ def tau_ap_a(truth: Sequenced, y: Sequenced) -> float | None:
     For where the ties are an accident (Urbano & Marrero, ICTIR 2017). Without ties it is `tau_ap`.
     Raises InputError if the truth has a tie.
 
+    Args:
+        truth: scores that give the true ordering.
+        y: other scores of the same systems, in the same order.
+
     >>> tau_ap_a([0.4, 0.3, 0.2], [0.5, 0.5, 0.1])
     0.5
+
     """
     truth, y = _checked(truth, y)
     if _has_ties(truth):
@@ -136,8 +151,13 @@ def tau_ap_b(x: Sequenced, y: Sequenced) -> float | None:
     For where ties are what the data say (Urbano & Marrero, ICTIR 2017): the mean of two halves,
     each with one of the two for the truth. None if either ties all systems.
 
+    Args:
+        x: scores of the systems.
+        y: other scores of the same systems, in the same order.
+
     >>> tau_ap_b([0.4, 0.3, 0.3], [0.5, 0.1, 0.1])
     1.0
+
     """
     x, y = _checked(x, y)
     halves = [_half(x, y), _half(y, x)]
@@ -167,8 +187,13 @@ def weighted_tau(x: Sequenced, y: Sequenced) -> float | None:
     (ties broken by `y`), and the other way round. The same as scipy.stats.weightedtau, with its
     defaults. None if either ties all systems.
 
+    Args:
+        x: scores of the systems.
+        y: other scores of the same systems, in the same order.
+
     >>> weighted_tau([0.4, 0.3, 0.2], [0.4, 0.3, 0.2])
     1.0
+
     """
     x, y = _checked(x, y)
     in_x, in_y = _signs(x), _signs(y)

@@ -133,10 +133,17 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
 
     Raises InputError if a document is there twice or nothing is shared, OptionError for p or ties.
 
+    Args:
+        a: a ranking, or a run.
+        b: another one.
+        p: how deep it looks, above 0 and below 1.
+        ties: how tied documents count: "w", "a" or "b".
+
     >>> rbo(["a", "b", "c"], ["b", "a", "c"], p=0.5).ext
     0.5
     >>> rbo(["a", {"b", "c"}], {"a": 3.5, "b": 1.0, "c": 1.0}, ties="b").ext
     1.0
+
     """
     one_of("ties", ties, get_args(TiedRanks))
     if not 0 < (finite(p) or 0) < 1:
