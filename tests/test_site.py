@@ -4,6 +4,7 @@ It is built once, read from a server on loopback, and opened in the distribution
 """
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -86,12 +87,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if find_spec("zensical") is None:
         pytest.skip("zensical is not installed: pip install '.[docs]'")
     folder = tmp_path_factory.mktemp("built")
-    for name in ("docs", "scripts", "zensical.toml"):
-        (folder / name).symlink_to(ROOT / name)
+    for name in ("docs", "scripts"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "zensical.toml", folder)
     command = [sys.executable, "-m", "zensical", "build", "--strict"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "No issues found" in done.stdout
+    assert "No issues found" in done.stderr
     return folder / "site"
 
 
@@ -149,9 +151,10 @@ def test_the_search_finds_a_measure(address: str, browser: Browser) -> None:
         page.click(".md-search__button")
         page.settle()
         page.type("reciprocal rank")
-        page.wait("document.body.innerText.toLowerCase().includes('reciprocal rank')")
-        hits = "[...document.querySelectorAll('a')].filter((it) => it.href.includes('?h='))"
-        page.wait(f"{hits}.length > 2")
+        found = "[...document.querySelectorAll('div')].find((it) => it.shadowRoot)?.shadowRoot"
+        page.wait(f"{found}?.querySelectorAll('a').length > 5")
+        links = page.evaluate(f"[...{found}.querySelectorAll('a')].map((it) => it.href).join(' ')")
+        assert "average-precision" in links
         assert page.messages == []
         assert [url for url in page.requests if not url.startswith((address, "blob:"))] == []
 
@@ -160,7 +163,7 @@ def test_the_search_finds_a_measure(address: str, browser: Browser) -> None:
 def test_it_is_dark_where_the_system_is(address: str, browser: Browser) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     for scheme, is_dark in (("light", False), ("dark", True)):
-        with browser.open(address, ready=False, **{"prefers-color-scheme": scheme}) as page:
+        with browser.open(address, ready=False, scheme=scheme) as page:
             page.wait("document.body.dataset.mdColorScheme")
             levels = [int(one) for one in re.findall(r"\d+", page.evaluate(ground))[:3]]
             assert (sum(levels) < 3 * 128) == is_dark, levels
