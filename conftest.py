@@ -22,10 +22,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that the shared data make possible."""
+    """Mark the tests that the shared data make possible, and those that not every system has."""
+    from helpers.systems_needed import systems
+
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker("more")
+        for name in systems(item.path, getattr(item, "function", None)):
+            item.add_marker(name)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out, on Windows, modules that import what it does not have."""
+    from helpers.systems_needed import needs_posix
+
+    if os.name == "nt" and collection_path.suffix == ".py":
+        return needs_posix(collection_path) or None
+    return None
 
 
 @pytest.hookimpl(wrapper=True)

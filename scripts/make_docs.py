@@ -1,9 +1,9 @@
 """Write the pages of the documentation that are generated: python scripts/make_docs.py.
 
-Under docs/, `reference/measures` comes from the register of measures,
-`reference/command-line` from the commands' help, `reference/api` from the docstrings, the tables of `reference/formats.md` from the
-registers of formats and columns, the sections of `reference/conventions.md` from the conventions,
-`pictures` from `cranfield.figures`; the notebooks in `start` are the pages of these names.
+Under docs/reference, `measures` comes from the register of measures, `command-line` from the
+commands' help, `api` from the docstrings, the tables of `formats.md` from the registers of formats
+and columns, the sections of `conventions.md` from the conventions. `pictures` are from
+`cranfield.figures`; the notebooks in `start` are the pages of these names.
 A test fails if one is out of date. With `--transcripts`, what the commands in the console blocks of
 all pages print is written anew, first (that of commands on the shared data, if CRANFIELD_DATA
 names its folder).

@@ -129,19 +129,23 @@ class LibraryError(CranfieldError, ImportError):
     """A library that cranfield does not need for anything else, and that is not installed."""
 
 
-def need(libraries: Iterable[str], what: str, extra: str) -> None:
+_PACKAGES = {"vl_convert": "vl-convert-python"}  # what installs a module of another name
+
+
+def need(libraries: Iterable[str], what: str) -> None:
     """Raise LibraryError unless the libraries are installed that `what` needs.
 
-    `extra` is the one of cranfield's extras that brings them.
+    >>> need(["math", "no_such_library"], "This")
+    Traceback (most recent call last):
+    ...
+    cranfield.errors.LibraryError: This needs no_such_library: pip install no_such_library
     """
     from importlib.util import find_spec
 
     lacking = [name for name in libraries if find_spec(name) is None]
     if lacking:
-        raise LibraryError(
-            f"{what} needs {' and '.join(lacking)}, not installed here: "
-            f"pip install 'cranfield[{extra}]'"
-        )
+        packages = " ".join(_PACKAGES.get(name, name) for name in lacking)
+        raise LibraryError(f"{what} needs {' and '.join(lacking)}: pip install {packages}")
 
 
 def one_of(option: str, value: object, allowed: Iterable[str]) -> None:

@@ -140,7 +140,7 @@ _systems = flags.gathered(
 def command() -> None:
     """Draw a picture, as SVG, PNG, PDF or Vega-Lite.
 
-    It needs Altair, which pip install 'cranfield[plot]' brings along.
+    It needs Altair: pip install altair vl-convert-python
 
     \b
     cranfield figure leaderboard demo/qrels.txt demo/*.run -o board.svg

@@ -140,7 +140,7 @@ class Figure:
 
 def check_installed() -> None:
     """Raise LibraryError if what draws pictures is not installed."""
-    need(_LIBRARIES, "a picture", "plot")
+    need(_LIBRARIES, "a picture")
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:

@@ -171,13 +171,13 @@ class Shown(ABC):
 
     def to_pandas(self, **how: Any) -> "pd.DataFrame":
         """Return the rows as a pandas data frame; LibraryError if pandas is not installed."""
-        need(["pandas"], "to_pandas()", "pandas")
+        need(["pandas"], "to_pandas()")
         frame: pd.DataFrame = self._made("to_pandas", self.to_arrow, how).to_pandas()
         return frame
 
     def to_polars(self, **how: Any) -> "pl.DataFrame":
         """Return the rows as a polars data frame; LibraryError if polars is not installed."""
-        need(["polars"], "to_polars()", "polars")
+        need(["polars"], "to_polars()")
         import polars as pl
 
         frame = pl.from_arrow(self._made("to_polars", self.to_arrow, how))

@@ -1,0 +1,100 @@
+"""What people who join are told is so: commands, workflows, hooks and files agree."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from helpers.systems_needed import systems
+
+import cranfield
+
+ROOT = Path(__file__).parent.parent
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+RECIPES = dict(re.findall(r"^(\w+):\n    (.*)$", (ROOT / "justfile").read_text("utf-8"), re.M))
+CI = (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def read(name: str) -> Any:
+    return yaml.safe_load((ROOT / name).read_text("utf-8"))
+
+
+def test_the_recipes_are_the_commands_of_the_guide() -> None:
+    rows = re.findall(r"^\| .* \| `(.*)` \| `just (\w+)` \|$", GUIDE, re.M)
+    assert {recipe: command for command, recipe in rows} == RECIPES
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md"])
+def test_what_a_page_names_exists(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / target).exists(), target
+    for named in re.findall(r"`((?:src|docs|tests|scripts|changelog\.d|\.github)/[\w./-]*)`", text):
+        assert (ROOT / named).exists(), named
+
+
+def test_ci_and_the_hooks_check_what_the_guide_says() -> None:
+    lint = RECIPES["lint"].split(" && ")
+    hooks = [one["entry"] for one in read(".pre-commit-config.yaml")["repos"][0]["hooks"]]
+    steps = read(".github/workflows/ci.yml")["jobs"]["lint"]["steps"]
+    assert hooks == lint
+    for command in lint:
+        assert re.search(rf"^{re.escape(command)}$", CI, re.M), command
+        assert {"run": command} in steps
+
+
+def test_the_matrix_is_what_the_package_states() -> None:
+    matrix = read(".github/workflows/ci.yml")["jobs"]["test"]["strategy"]["matrix"]
+    classified = [
+        one.rpartition(" ")[2]
+        for one in PROJECT["project"]["classifiers"]
+        if re.search(r"Python :: 3\.\d+$", one)
+    ]
+    assert matrix["python"] == classified
+    assert PROJECT["project"]["requires-python"] == f">={classified[0]}"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda one: one.name
+)
+def test_a_workflow_or_a_form_has_what_a_host_asks_for(path: Path) -> None:
+    found = yaml.safe_load(path.read_text("utf-8"))
+    if path.parent.name == "workflows":
+        assert {"name", True, "permissions", "jobs"} <= set(found)  # YAML reads `on` as True
+        for job in found["jobs"].values():
+            assert job["runs-on"]
+            assert all(("uses" in step) != ("run" in step) for step in job["steps"])
+    else:
+        ids = [one["id"] for one in found["body"] if one["type"] != "markdown"]
+        assert len(ids) == len(set(ids)) > 0
+        assert found["name"]
+        assert found["description"]
+
+
+def test_what_is_cited_is_this_version() -> None:
+    cited = read("CITATION.cff")
+    assert cited["version"] == cranfield.__version__
+    assert cited["license"] == PROJECT["project"]["license"]
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+
+
+def test_fragments_of_the_changelog_have_a_kind() -> None:
+    kinds = {one["directory"] for one in PROJECT["tool"]["towncrier"]["type"]}
+    for path in (ROOT / "changelog.d").iterdir():
+        if path.name != "README.md":
+            assert path.suffixes[-1] == ".md", path.name
+            assert path.suffixes[-2][1:] in kinds, path.name
+
+
+def test_a_test_says_which_systems_it_can_run_on() -> None:
+    def forks() -> None:
+        import os
+
+        os.fork()
+
+    assert systems(ROOT / "tests" / "test_habits.py", forks) == {"posix"}
+    assert systems(ROOT / "tests" / "test_docs.py", lambda: None) == {"posix"}  # by transcripts.py
+    assert systems(ROOT / "tests" / "test_ids.py", None) == set()
