@@ -1,8 +1,9 @@
 """Write the pages of the documentation that are generated: python scripts/make_docs.py.
 
 Under docs/, `reference/measures` comes from the register of measures,
-`reference/command-line` from the commands' help, the tables of `reference/formats.md` from the
-registers of formats and columns, the sections of `reference/conventions.md` from the conventions,
+`reference/command-line` from the commands' help, `reference/api` from the docstrings, the tables of
+`reference/formats.md` from the registers of formats and columns, the sections of
+`reference/conventions.md` from the conventions,
 `pictures` from `cranfield.figures`; the notebooks in `start` are the pages of these names.
 A test fails if one is out of date. With `--transcripts`, what the commands in the console blocks of
 all pages print is written anew, first (that of commands on the shared data, if CRANFIELD_DATA
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import transcripts
+from api_pages import api_pages
 from command_pages import command_pages
 from measure_pages import measure_pages, weight_pictures
 
@@ -257,6 +259,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs" / "reference" / "command-line" / name: page
             for name, page in command_pages().items()
         },
+        **{ROOT / "docs" / "reference" / "api" / name: page for name, page in api_pages().items()},
         ROOT / "docs" / "reference" / "formats.md": formats(),
         ROOT / "docs" / "reference" / "conventions.md": conventions(),
         ROOT / "docs" / "how-to" / "trec-eval.md": trec_eval_names(),

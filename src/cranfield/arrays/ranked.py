@@ -34,8 +34,13 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
     divide by: no relevant document, or nothing retrieved. The value is 0 and the query counts in
     the mean, as in trec_eval.
 
+    Args:
+        numerator: numbers, in any shape.
+        denominator: numbers, in a shape that broadcasts with it.
+
     >>> ratio(np.array([1, 0]), np.array([4, 0]))
     array([0.25, 0.  ])
+
     """
     if np.count_nonzero(denominator) == denominator.size:
         return numerator / denominator

@@ -97,6 +97,11 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     It is found with the power stated. Times the standard deviation of the differences, it is the
     least mean difference.
 
+    Args:
+        n_queries: the number of queries, at least 2.
+        power: the probability of finding the effect, above 0 and below 1.
+        alpha: the level of the test, above 0 and below 1.
+
     Raises:
         OptionError: a value out of its range, or a power that is not above alpha.
 

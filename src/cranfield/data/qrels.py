@@ -375,8 +375,17 @@ def read_qrels(
     is refused, too, or `duplicates` keeps its "first" row or the one of the highest grade ("best").
     `progress`: True shows how far it is, a function hears of the bytes read, as in `evaluate`.
 
+    Args:
+        path: the path of a file or folder, a URL, or several paths.
+        format: the name of the format; None: it is found.
+        columns: which column is which, where that cannot be told by their names.
+        errors: "strict" refuses what cannot be used; "skip" leaves it out.
+        duplicates: what to do with a document that a query has twice, as in `evaluate`.
+        progress: whether to show how far it is, or a function to call.
+
     >>> read_qrels("demo/qrels.txt")
     Qrels(40 queries, 891 judgments, grades 0 to 3)
+
     """
     rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
     check_duplicates(duplicates)

@@ -429,8 +429,16 @@ def read_run(
     otherwise. What is wrong with the file is an InputError of the evaluation, or, with
     `errors="skip"`, left out and counted.
 
+    Args:
+        path: the path of a file or folder, a glob, a URL, or several paths.
+        name: the name of the run; None: that of the file.
+        format: the name of the format; None: it is found.
+        columns: which column is which, where that cannot be told by their names.
+        errors: "strict" refuses what cannot be used; "skip" leaves it out.
+
     >>> read_run("demo/bm25.run")
     Run('bm25', 35,069 bytes)
+
     """
     rows = rows_of(path, What.RUN, columns=columns, errors=errors, format=format, is_path=True)
     return Run(rows, name, errors=errors)

@@ -54,8 +54,14 @@ _MOST_WORDS = 5  # of a name, as in normalized discounted cumulative gain
 def parse(text: str, rel: float | None = None, *, glued: bool = True) -> Measure:
     """Return the one measure that the text names; see `parse_all`.
 
+    Args:
+        text: the name of one measure, as in "nDCG@10".
+        rel: the lowest relevant grade, where the text states none; None: the measure's default.
+        glued: whether `ndcg10` is nDCG@10.
+
     >>> parse("ndcg_cut_10"), parse("map@100-l2"), parse("P_5", rel=2)
     (nDCG@10, AP(rel=2)@100, P(rel=2)@5)
+
     """
     found = parse_all(text, rel, glued=glued)
     if len(found) != 1:
@@ -73,10 +79,16 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
     is a query rather than Q@1. Raises MeasureError for what is not known, with the nearest names,
     or with what it is elsewhere.
 
+    Args:
+        text: the name of one measure or several, as in "nDCG@10".
+        rel: the lowest relevant grade, where the text states none; None: the measure's default.
+        glued: whether `ndcg10` is nDCG@10.
+
     >>> parse_all("MAP, P.10,5")
     [AP, P@5, P@10]
     >>> parse_all("nDCG@5,10 mean reciprocal rank")
     [nDCG@5, nDCG@10, RR]
+
     """
     if not isinstance(text, str):
         raise MeasureError(f"expected the text of a measure, such as 'nDCG@10', got {text!r:.80}")

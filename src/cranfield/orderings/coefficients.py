@@ -54,6 +54,10 @@ class Kendall:
 def kendall(x: Sequenced, y: Sequenced) -> Kendall:
     """Count how pairs of systems are ordered (Kendall, Biometrika 1938; ties: 1945).
 
+    Args:
+        x: a score for each system.
+        y: another score for each of the same systems, in the same order.
+
     Raises InputError if the scores are not as many, or not all numbers.
 
     >>> found = kendall([0.4, 0.3, 0.2, 0.2], [0.5, 0.7, 0.1, 0.3])
@@ -61,6 +65,7 @@ def kendall(x: Sequenced, y: Sequenced) -> Kendall:
     (4, 1, 1)
     >>> found.tau_a
     0.5
+
     """
     x, y = _checked(x, y)
     upper = np.triu_indices(len(x), 1)
@@ -87,10 +92,15 @@ def tau_ap(truth: Sequenced, y: Sequenced) -> float | None:
     mean of these, from -1 to 1. Differences at the top count most (Yilmaz, Aslam & Robertson,
     SIGIR 2008). It matters which of the two is the truth.
 
+    Args:
+        truth: the true score of each system.
+        y: another score for each of the same systems, in the same order.
+
     Raises InputError if there is a tie: `tau_ap_a` and `tau_ap_b` have an answer for these.
 
     >>> tau_ap([0.4, 0.3, 0.2], [0.5, 0.7, 0.1])
     0.0
+
     """
     truth, y = _checked(truth, y)
     if _has_ties(y):
@@ -108,8 +118,13 @@ def tau_ap_a(truth: Sequenced, y: Sequenced) -> float | None:
     For where the ties are an accident (Urbano & Marrero, ICTIR 2017). Without ties it is `tau_ap`.
     Raises InputError if the truth has a tie.
 
+    Args:
+        truth: the true score of each system.
+        y: another score for each of the same systems, in the same order.
+
     >>> tau_ap_a([0.4, 0.3, 0.2], [0.5, 0.5, 0.1])
     0.5
+
     """
     truth, y = _checked(truth, y)
     if _has_ties(truth):
@@ -136,8 +151,13 @@ def tau_ap_b(x: Sequenced, y: Sequenced) -> float | None:
     For where ties are what the data say (Urbano & Marrero, ICTIR 2017): the mean of two halves,
     each with one of the two for the truth. None if either ties all systems.
 
+    Args:
+        x: a score for each system.
+        y: another score for each of the same systems, in the same order.
+
     >>> tau_ap_b([0.4, 0.3, 0.3], [0.5, 0.1, 0.1])
     1.0
+
     """
     x, y = _checked(x, y)
     halves = [_half(x, y), _half(y, x)]

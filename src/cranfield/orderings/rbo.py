@@ -131,12 +131,19 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     takes each document that the shorter one lacks to be one of the other's that it has not yet met,
     as often as the two agree at the shorter one's end. Two empty rankings have ext 0.
 
+    Args:
+        a: a ranking, or a run.
+        b: another ranking, or another run.
+        p: how deep it looks, above 0 and below 1.
+        ties: how tied documents count: "w", "a" or "b".
+
     Raises InputError if a document is there twice or nothing is shared, OptionError for p or ties.
 
     >>> rbo(["a", "b", "c"], ["b", "a", "c"], p=0.5).ext
     0.5
     >>> rbo(["a", {"b", "c"}], {"a": 3.5, "b": 1.0, "c": 1.0}, ties="b").ext
     1.0
+
     """
     one_of("ties", ties, get_args(TiedRanks))
     if not 0 < (finite(p) or 0) < 1:

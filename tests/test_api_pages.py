@@ -1,0 +1,77 @@
+"""The Python reference: every public name is on one page, described, with an example."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import griffe
+import pytest
+from api_pages import HOMES, PAGES, SOURCE, docstring_of, names_on, sections_of
+
+from cranfield import demo, figures, pytrec_eval
+
+PACKAGE = griffe.load("cranfield", search_paths=[str(SOURCE)])
+NAMES = [name for page in PAGES for name in names_on(page)]
+# Examples of these are elsewhere: of errors where they are raised, of the adapters and annotations
+# in docs/how-to/adapters.md and docs/background/own-measures.md, which are executed, too.
+NO_EXAMPLE = re.compile(r"\w+Error$|CranfieldProvider$|(Cutoff|Rel|RecallPoint)$|supported_\w+$")
+
+
+def found(name: str) -> Any:
+    one = PACKAGE[name if "." in name else f"{HOMES[name]}.{name}"]
+    return one.final_target if one.is_alias else one
+
+
+def public(module: Any) -> set[str]:
+    """Return the public names that a module has of its own, or gives as its own."""
+    return {
+        name
+        for name, one in vars(module).items()
+        if not name.startswith("_")
+        and (
+            getattr(one, "__module__", "").startswith(module.__name__)
+            or name in getattr(module, "__all__", ())
+        )
+    }
+
+
+def test_every_public_name_is_on_one_page() -> None:
+    counts = Counter(NAMES)
+    assert set(counts.values()) == {1}
+    assert set(HOMES) == {name for name in counts if "." not in name}
+    assert {f"figures.{name}" for name in public(figures)} <= set(counts)
+    assert {f"demo.{name}" for name in public(demo)} <= set(counts)
+    assert {f"compat.pytrec_eval.{name}" for name in public(pytrec_eval)} <= set(counts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_has_a_sentence_and_an_example(name: str) -> None:
+    text = docstring_of(found(name))
+    assert text.partition("\n")[0].endswith((".", ":")), text
+    assert ">>> " in text or NO_EXAMPLE.search(name) or found(name).is_attribute
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_member_has_a_sentence(name: str) -> None:
+    for part in found(name).members.values():
+        if (part.is_function or "property" in part.labels) and not part.name.startswith("_"):
+            assert docstring_of(part), part.path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_described(name: str) -> None:
+    one = found(name)
+    if not one.is_function:
+        return
+    text = docstring_of(one)
+    listed = {
+        each.name
+        for section in sections_of(one)
+        if section.kind.value == "parameters"
+        for each in section.value
+    }
+    for each in one.parameters:
+        if each.name.startswith("_") or str(each.annotation).startswith("Unpack"):
+            continue
+        is_named = re.search(rf"`[^`\n]*\b{each.name}\b[^`\n]*`", text)
+        assert each.name in {word.lstrip("*") for word in listed} or is_named, each.name
