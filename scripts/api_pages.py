@@ -128,7 +128,7 @@ Types such as `QrelsLike` and `RunLike` mean "whatever can be read as one":
 [the measures](../measures/index.md).
 
 """
-INDEXED = {"__getitem__": "[]"}  # methods that are written with brackets
+INDEXED = {"__getitem__": ("[", "]")}  # methods that are written with brackets
 LINKED = re.compile(r"\bdocs/([\w/-]+\.md)")
 RESULT = "It can be printed and converted: [what every result can do](results.md)."
 
@@ -143,7 +143,7 @@ def api_pages() -> dict[str, str]:
         made[f"{stem}.md"] = "\n\n".join(
             [f"# {title}", purpose, *(_entry(package, name) for name in names)]
         )
-        links = ", ".join(f"[`{_short(name)}`]({stem}.md#{_short(name).lower()})" for name in names)
+        links = ", ".join(_link(package, stem, name) for name in names)
         rows.append(f"| [{title}]({stem}.md) | {purpose} | {links} |")
     made["index.md"] = INTRODUCTION + "\n".join(rows)
     made[".nav.yml"] = "nav:\n" + "\n".join(f"  - {one}.md" for one in ["index", *PAGES])
@@ -165,10 +165,24 @@ def _short(name: str) -> str:
 
 def _entry(package: Any, name: str) -> str:
     """Return the section of a public name."""
-    place = name if "." in name else f"{HOMES[name]}.{name}"
-    one = package[place]
-    one = one.final_target if one.is_alias else one
-    return "\n\n".join([f"## {_short(name)}", *_described(one)])
+    one = _found(package, name)
+    return "\n\n".join([f"## {_heading(one)}", *_described(one)])
+
+
+def _link(package: Any, stem: str, name: str) -> str:
+    """Return a link to the section of a public name."""
+    anchor = _heading(_found(package, name)).lower().replace(" ", "-")
+    return f"[`{_short(name)}`]({stem}.md#{anchor})"
+
+
+def _found(package: Any, name: str) -> Any:
+    one = package[name if "." in name else f"{HOMES[name]}.{name}"]
+    return one.final_target if one.is_alias else one
+
+
+def _heading(one: Any) -> str:
+    """Return the heading of a public name: `gate` is another than the class `Gate`."""
+    return f"class {one.name}" if one.is_class else str(one.name)
 
 
 def _described(one: Any) -> Iterator[str]:
