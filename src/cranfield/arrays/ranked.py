@@ -35,8 +35,8 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
     the mean, as in trec_eval.
 
     Args:
-        numerator: any shape.
-        denominator: of a shape that numpy can divide by.
+        numerator: numbers, in any shape.
+        denominator: numbers, in a shape that broadcasts with it.
 
     >>> ratio(np.array([1, 0]), np.array([4, 0]))
     array([0.25, 0.  ])

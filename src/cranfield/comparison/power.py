@@ -98,9 +98,9 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
     least mean difference.
 
     Args:
-        n_queries: how many queries there are, 2 or more.
-        power: the chance to find the effect, above alpha and below 1.
-        alpha: the level of the test.
+        n_queries: the number of queries, at least 2.
+        power: the probability of finding the effect, above 0 and below 1.
+        alpha: the level of the test, above 0 and below 1.
 
     Raises:
         OptionError: a value out of its range, or a power that is not above alpha.

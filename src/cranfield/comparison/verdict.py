@@ -153,6 +153,7 @@ class Gate(Shown):
         return "PASS" if self.settings.undecided == "pass" else "FAIL"
 
     def __getitem__(self, key: tuple[str, str]) -> Verdict:
+        """Return the verdict on (system, measure)."""
         for one in self.verdicts:
             if (one.system, one.measure) == key:
                 return one

@@ -44,9 +44,11 @@ __all__ = [
 _OF_VERSION_9 = measure_names(version=9)
 _NAMES = [name for name in _OF_VERSION_9 if name in NICKNAMES["all_trec"]]
 supported_measures: set[str] = set(_NAMES)
+"""The names of the measures that pytrec_eval has."""
 supported_nicknames: dict[str, set[str]] = {
     name: {*names} & {*_OF_VERSION_9} for name, names in NICKNAMES.items()
 }
+"""{nickname: the names of its measures}, such as "official" and "all_trec"."""
 
 _TEXTS = ("runid", "relstring")
 
@@ -57,12 +59,12 @@ _QRELS = spaced("the qrels", "query_id", "iteration", "doc_id", "grade")
 def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
     """Parse the lines of a TREC run: `query_id Q0 doc_id rank score tag`.
 
+    Args:
+        f_run: an open file, or its lines.
+
     Returns {query_id: {doc_id: score}}, in which an unknown query is an empty dict. Raises
     AssertionError for a document that comes twice for a query, ValueError for a line of other
     columns or a score that is no number.
-
-    Args:
-        f_run: the lines of the file.
 
     >>> dict(parse_run(["q1 Q0 d1 1 12.5 bm25"]))
     {'q1': {'d1': 12.5}}
@@ -74,12 +76,12 @@ def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
 def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
     """Parse the lines of a TREC qrels file: `query_id iteration doc_id grade`.
 
+    Args:
+        f_qrel: an open file, or its lines.
+
     Returns {query_id: {doc_id: grade}}, in which an unknown query is an empty dict. Raises
     AssertionError for a document that comes twice for a query, ValueError for a line of other
     columns or a grade that is no whole number.
-
-    Args:
-        f_qrel: the lines of the file.
 
     >>> dict(parse_qrel(["q1 0 d1 2", "q1 0 d2 0"]))
     {'q1': {'d1': 2, 'd2': 0}}
@@ -113,8 +115,8 @@ def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
     are logarithms), else the mean.
 
     Args:
-        measure: its name in trec_eval.
-        values: a value for each query.
+        measure: the name of a measure, as `supported_measures` has it.
+        values: the value of each query.
 
     >>> compute_aggregated_measure("num_rel", [3.0, 4.0]), compute_aggregated_measure("map", [1, 0])
     (7.0, 0.5)
@@ -136,6 +138,10 @@ class RelevanceEvaluator:
     `judged_docs_only_flag`, documents without judgment are dropped before measuring.
 
     Raises TypeError for judgments or a level of another kind, ValueError for an unknown measure.
+
+    >>> evaluator = RelevanceEvaluator({"q1": {"d1": 1}}, {"map"})
+    >>> evaluator.evaluate({"q1": {"d2": 2.0, "d1": 1.0}})
+    {'q1': {'map': 0.5}}
     """
 
     def __init__(

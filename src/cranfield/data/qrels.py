@@ -376,12 +376,12 @@ def read_qrels(
     `progress`: True shows how far it is, a function hears of the bytes read, as in `evaluate`.
 
     Args:
-        path: the file, folder or address; or several, as one table. `-` is the standard input.
-        format: its format, if it is not to be recognised.
-        columns: which column is which, by name or number from 1.
-        errors: "strict" or "skip".
+        path: the path of a file or folder, a URL, or several paths.
+        format: the name of the format; None: it is found.
+        columns: which column is which, where that cannot be told by their names.
+        errors: "strict" refuses what cannot be used; "skip" leaves it out.
         duplicates: what to do with a document that a query has twice, as in `evaluate`.
-        progress: True shows how far it is; a function is called with the bytes read.
+        progress: whether to show how far it is, or a function to call.
 
     >>> read_qrels("demo/qrels.txt")
     Qrels(40 queries, 891 judgments, grades 0 to 3)

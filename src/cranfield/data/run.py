@@ -430,11 +430,11 @@ def read_run(
     `errors="skip"`, left out and counted.
 
     Args:
-        path: the file or address; or several (a list, a glob, a folder), as one table.
-        name: what the run is called. [default: the name of the file]
-        format: its format, if it is not to be recognised.
-        columns: which column is which, by name or number from 1.
-        errors: "strict" or "skip".
+        path: the path of a file or folder, a glob, a URL, or several paths.
+        name: the name of the run; None: that of the file.
+        format: the name of the format; None: it is found.
+        columns: which column is which, where that cannot be told by their names.
+        errors: "strict" refuses what cannot be used; "skip" leaves it out.
 
     >>> read_run("demo/bm25.run")
     Run('bm25', 35,069 bytes)

@@ -11,11 +11,17 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 QRELS = HERE / "qrels.txt"
+"""The path of the judgments."""
 RUNS = tuple(HERE / f"{name}.run" for name in ("bm25", "tfidf", "dense", "fusion"))
+"""The paths of the four runs: bm25, tfidf, dense and fusion."""
 
 
 def queries() -> dict[str, str]:
-    """Return {query_id: the question}."""
+    """Return {query_id: the question}.
+
+    >>> len(queries())
+    40
+    """
     lines = (HERE / "queries.tsv").read_text("utf-8").splitlines()
     return dict(line.split("\t", 1) for line in lines)
 
@@ -24,6 +30,9 @@ def modules() -> dict[str, str]:
     """Return {module: its docstring, in one line}, read from the Python that runs.
 
     Nothing is imported: modules that are not written in Python have none.
+
+    >>> "csv" in modules()
+    True
     """
     library = Path(sysconfig.get_path("stdlib"))
     found = {}
@@ -42,8 +51,11 @@ def rows(system: str, k: int = 5) -> list[dict[str, object]]:
     Those that help are the modules of grade 2 and 3.
 
     Args:
-        system: which of the four ranked: a name in RUNS.
-        k: how many of its first documents.
+        system: the name of a run: "bm25", "tfidf", "dense" or "fusion".
+        k: how many documents are retrieved for each question.
+
+    >>> sorted(rows("bm25", k=2)[0])
+    ['expected_ids', 'question', 'retrieved_ids']
 
     """
     expected: dict[str, list[str]] = {}
@@ -72,7 +84,12 @@ def save(folder: Path) -> list[Path]:
     expected, and what bm25 and dense retrieved.
 
     Args:
-        folder: where to write; it is made if it does not exist.
+        folder: where to write; it is made if it is not there.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(*[path.name for path in save(Path(folder))])
+    qrels.txt queries.tsv bm25.run tfidf.run dense.run fusion.run rag.json rag-new.json
 
     """
     folder.mkdir(parents=True, exist_ok=True)

@@ -55,9 +55,9 @@ def parse(text: str, rel: float | None = None, *, glued: bool = True) -> Measure
     """Return the one measure that the text names; see `parse_all`.
 
     Args:
-        text: the name of a measure, with its parameters and cutoff.
-        rel: the lowest relevant grade, for a measure that states none.
-        glued: whether a number may follow the name directly, as in ndcg10.
+        text: the name of one measure, as in "nDCG@10".
+        rel: the lowest relevant grade, where the text states none; None: the measure's default.
+        glued: whether `ndcg10` is nDCG@10.
 
     >>> parse("ndcg_cut_10"), parse("map@100-l2"), parse("P_5", rel=2)
     (nDCG@10, AP(rel=2)@100, P(rel=2)@5)
@@ -80,9 +80,9 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
     or with what it is elsewhere.
 
     Args:
-        text: names of measures, separated by blanks or commas.
-        rel: the lowest relevant grade, for measures that state none.
-        glued: whether a number may follow a name directly, as in ndcg10.
+        text: the name of one measure or several, as in "nDCG@10".
+        rel: the lowest relevant grade, where the text states none; None: the measure's default.
+        glued: whether `ndcg10` is nDCG@10.
 
     >>> parse_all("MAP, P.10,5")
     [AP, P@5, P@10]

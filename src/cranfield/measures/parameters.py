@@ -131,11 +131,14 @@ def stated(grades: Numbers, numbers: Mapping[float, float], others: Numbers) -> 
 
 
 Rel = Annotated[float, Parameter("the lowest grade that counts as relevant", check_rel)]
+"""The annotation of a parameter `rel` of a measure of your own: a grade."""
 Persistence = Annotated[
     float, Parameter("the probability of going on to the next document", between(0, 1))
 ]
 Cutoff = Annotated[Ints, "cutoff"]  # what a kernel gets for `@10`: see Ranked.top
+"""The annotation of `k` in a measure of your own that takes a cutoff, as in `@10`."""
 RecallPoint = Annotated[float, "recall point"]
+"""The annotation of `k` in a measure of your own whose `@` is a level of recall, 0 to 1."""
 
 
 # ---- the cutoff -----------------------------------------------------------------------------

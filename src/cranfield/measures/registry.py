@@ -239,6 +239,8 @@ def measure(
 ) -> Callable[[Kernel], Kernel]:
     """Register a measure: the decorated function is its declaration and its computation.
 
+    `parse` knows it by `name`.
+
     The function takes a Judged and returns a column (n_queries, 1). A second positional argument
     annotated `Cutoff` (or `Cutoff | None`, with the default None) makes `@k` required (or
     optional); one annotated `RecallPoint` makes `@x` a recall point. Keyword-only arguments are

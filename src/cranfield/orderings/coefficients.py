@@ -54,11 +54,11 @@ class Kendall:
 def kendall(x: Sequenced, y: Sequenced) -> Kendall:
     """Count how pairs of systems are ordered (Kendall, Biometrika 1938; ties: 1945).
 
-    Raises InputError if the scores are not as many, or not all numbers.
-
     Args:
-        x: scores of the systems.
-        y: other scores of the same systems, in the same order.
+        x: a score for each system.
+        y: another score for each of the same systems, in the same order.
+
+    Raises InputError if the scores are not as many, or not all numbers.
 
     >>> found = kendall([0.4, 0.3, 0.2, 0.2], [0.5, 0.7, 0.1, 0.3])
     >>> found.concordant, found.discordant, found.ties_x
@@ -92,11 +92,11 @@ def tau_ap(truth: Sequenced, y: Sequenced) -> float | None:
     mean of these, from -1 to 1. Differences at the top count most (Yilmaz, Aslam & Robertson,
     SIGIR 2008). It matters which of the two is the truth.
 
-    Raises InputError if there is a tie: `tau_ap_a` and `tau_ap_b` have an answer for these.
-
     Args:
-        truth: scores that give the true ordering.
-        y: other scores of the same systems, in the same order.
+        truth: the true score of each system.
+        y: another score for each of the same systems, in the same order.
+
+    Raises InputError if there is a tie: `tau_ap_a` and `tau_ap_b` have an answer for these.
 
     >>> tau_ap([0.4, 0.3, 0.2], [0.5, 0.7, 0.1])
     0.0
@@ -119,8 +119,8 @@ def tau_ap_a(truth: Sequenced, y: Sequenced) -> float | None:
     Raises InputError if the truth has a tie.
 
     Args:
-        truth: scores that give the true ordering.
-        y: other scores of the same systems, in the same order.
+        truth: the true score of each system.
+        y: another score for each of the same systems, in the same order.
 
     >>> tau_ap_a([0.4, 0.3, 0.2], [0.5, 0.5, 0.1])
     0.5
@@ -152,8 +152,8 @@ def tau_ap_b(x: Sequenced, y: Sequenced) -> float | None:
     each with one of the two for the truth. None if either ties all systems.
 
     Args:
-        x: scores of the systems.
-        y: other scores of the same systems, in the same order.
+        x: a score for each system.
+        y: another score for each of the same systems, in the same order.
 
     >>> tau_ap_b([0.4, 0.3, 0.3], [0.5, 0.1, 0.1])
     1.0
@@ -187,13 +187,8 @@ def weighted_tau(x: Sequenced, y: Sequenced) -> float | None:
     (ties broken by `y`), and the other way round. The same as scipy.stats.weightedtau, with its
     defaults. None if either ties all systems.
 
-    Args:
-        x: scores of the systems.
-        y: other scores of the same systems, in the same order.
-
     >>> weighted_tau([0.4, 0.3, 0.2], [0.4, 0.3, 0.2])
     1.0
-
     """
     x, y = _checked(x, y)
     in_x, in_y = _signs(x), _signs(y)

@@ -131,6 +131,12 @@ def rbo(a: Any, b: Any, p: float = 0.9, ties: TiedRanks = "a") -> RBO | RunRBO:
     takes each document that the shorter one lacks to be one of the other's that it has not yet met,
     as often as the two agree at the shorter one's end. Two empty rankings have ext 0.
 
+    Args:
+        a: a ranking, or a run.
+        b: another ranking, or another run.
+        p: how deep it looks, above 0 and below 1.
+        ties: how tied documents count: "w", "a" or "b".
+
     Raises InputError if a document is there twice or nothing is shared, OptionError for p or ties.
 
     Args:

@@ -276,6 +276,7 @@ class Scores(_Table):
         return wanted
 
     def __getitem__(self, measure: Measure | str) -> float:
+        """Return the value of one measure over all queries; KeyError if it was not evaluated."""
         return self._over_all(self._column(measure))
 
     def keys(self) -> list[str]:
@@ -370,6 +371,7 @@ class Systems(_Table, Mapping[str, Scores]):
         return list(self._scores.values())
 
     def __getitem__(self, name: str) -> Scores:
+        """Return the scores of one run; KeyError, with the names that there are, for another."""
         if name not in self._scores:
             raise KeyError(f"{name!r:.80}: the runs are {', '.join(map(repr, self._scores))}")
         return self._scores[name]

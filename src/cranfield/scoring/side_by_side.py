@@ -170,6 +170,7 @@ class SideBySide(Shown):
         return cls(measure, run.name, every, lacking, wanted)
 
     def __getitem__(self, name: str) -> UnderConvention:
+        """Return what one convention gives."""
         for one in self.every:
             if one.convention == name:
                 return one
