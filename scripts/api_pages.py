@@ -113,7 +113,7 @@ in it. `help(cranfield.evaluate)` shows the same text as these pages, which are 
 by `scripts/make_docs.py`. Every example runs as it is shown, in a folder where
 `cranfield demo --save demo` has put the demonstration.
 
-Types such as `QrelsLike` and `RunLike` mean "whatever can be read as one":
+Types such as `QrelsLike` and `RunLike` mean "anything that can be read as one":
 
 | type | what may be given |
 |---|---|

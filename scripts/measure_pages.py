@@ -1,6 +1,6 @@
 """The pages of the measures: one a family, filled from the register and `formulas.toml`.
 
-A page is written by hand but for what follows its line `<!-- measures: P R F -->`: the sections of
+A page is written by hand, except for what follows its line `<!-- measures: P R F -->`: the sections of
 these measures, up to `<!-- end -->`. `index.md` has the table of all.
 """
 

@@ -52,7 +52,8 @@ def anchors(page: Path) -> set[str]:
 def test_every_page_is_in_the_navigation_and_every_entry_exists() -> None:
     nav = yaml.safe_load((DOCS / ".nav.yml").read_text("utf-8"))["nav"]
     named = list(in_navigation(nav))
-    files, folders = set(), set()
+    files: set[str] = set()
+    folders: set[str] = set()
     for one in named:
         assert (DOCS / one).exists(), f"{one} is in docs/.nav.yml and not in docs/"
         (folders if (DOCS / one).is_dir() else files).add(one)
