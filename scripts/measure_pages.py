@@ -1,7 +1,7 @@
 """The pages of the measures: one a family, filled from the register and `formulas.toml`.
 
-A page is written by hand, except for what follows its line `<!-- measures: P R F -->`: the sections of
-these measures, up to `<!-- end -->`. `index.md` has the table of all.
+A page is written by hand, except for what follows its line `<!-- measures: P R F -->`: the sections
+of these measures, up to `<!-- end -->`. `index.md` has the table of all.
 """
 
 import re
