@@ -34,7 +34,7 @@ class _Formula(InlineProcessor):
         self.compiled_re = re.compile(pattern, re.S)
         self._display = display
 
-    def handleMatch( # its name there
+    def handleMatch(  # its name there
         self, m: re.Match[str], data: str
     ) -> tuple[Element, int, int]:
         """Return the element, and from where to where it stands for the text."""

@@ -221,9 +221,9 @@ def test_a_formula_is_that_of_the_measure_or_is_said_to_be_another(
 def test_the_cutoff_is_that_of_the_query() -> None:
     qrels, run = {"q": {"a": 2, "b": 1, "x": 0}}, {"q": ["u", "a", "v", "b"]}
     for name in ("nDCG@min(3,R)", "P@R", "nDCG@2"):
-        text = "Not judged, of the 2 documents retrieved down to rank 2: 1, at rank 1 (u)."
+        text = "Unjudged: 1 of the 2 documents retrieved down to rank 2, at rank 1 (u)."
         assert text in said(one(qrels, run, name)), name
-    text = "Not judged, of the 1 document retrieved down to rank 1: 1, at rank 1 (u)."
+    text = "Unjudged: 1 of the 1 document retrieved down to rank 1, at rank 1 (u)."
     assert text in said(one(qrels, run, "P(rel=2)@R"))
     nothing = "No rank is looked at: R, the number of relevant documents, is 0."
     assert nothing in said(one(qrels, run, "P(rel=3)@R"))
@@ -262,8 +262,8 @@ def test_csv_has_a_row_for_each_document(name: str) -> None:
 def test_a_tie_that_is_cut_is_told() -> None:
     found = one({"q": {"a": 1}}, {"q": {"z": 2, "b": 1, "a": 1}}, "AP", depth=2)
     assert (
-        "Ranks 2 to 3 share their score; of these, 1 was kept (b): the best and the worst order by "
-        "grade would make it 0.5000 and 0.0000."
+        "Ranks 2 to 3 are tied; of these, 1 was kept (b): the best and the worst order by "
+        "grade would give 0.5000 and 0.0000."
     ) in said(found)
     judged = one({"q": {"a": 1, "z": 0}}, {"q": {"z": 2, "b": 1, "a": 1}}, "AP", depth=2)
     alone = one(
@@ -388,15 +388,15 @@ def test_what_was_not_judged() -> None:
     qrels = {"q": {"a": 1, "b": 0, "z": -1}, "r": {"a": 1}}
     said_of = [
         ("P@2", ["a", "b", "c"], "Judged: all of the 2 documents retrieved down to rank 2."),
-        ("P@3", ["a", "b", "c"], "Not judged, of the 3 documents retrieved: 1, at rank 3 (c)."),
+        ("P@3", ["a", "b", "c"], "Unjudged: 1 of the 3 documents retrieved, at rank 3 (c)."),
         ("P@1", ["a", "c"], "Judged: the 1 document retrieved down to rank 1."),
         ("P@9", ["a"], "Judged: the 1 document retrieved."),
-        ("P@1", ["c"], "Not judged, of the 1 document retrieved: 1, at rank 1 (c)."),
+        ("P@1", ["c"], "Unjudged: 1 of the 1 document retrieved, at rank 1 (c)."),
         ("AP", ["z", "a"], "Judged: all of the 2 documents retrieved."),
         ("AP", [], "Nothing was retrieved."),
-        ("P@2", ["c", "d", "e"], "Not judged, of the 2 documents retrieved down to rank 2: 2, at "
+        ("P@2", ["c", "d", "e"], "Unjudged: 2 of the 2 documents retrieved down to rank 2, at "
          "ranks 1 (c), 2 (d)."),
-        ("AP", [f"u{i}" for i in range(1, 9)], "Not judged, of the 8 documents retrieved: 8, at "
+        ("AP", [f"u{i}" for i in range(1, 9)], "Unjudged: 8 of the 8 documents retrieved, at "
          "ranks 1 (u1), 2 (u2), 3 (u3), 4 (u4), 5 (u5) and 3 more."),
     ]  # fmt: skip
     for name, docs, phrase in said_of:
@@ -411,7 +411,7 @@ def test_what_was_dropped() -> None:
     found = one(qrels, run, "AP", judged_only=True)
     assert listed(steps(found)[0]) == [(2, "a", 1)]
     assert "2 of the 4 documents retrieved, at ranks 1 (x), 3 (z)." in said(found)
-    assert "that of 1 (b) and 2 (a) would raise it most: 1.0000 (+0.5000)." in said(found)
+    assert "Best swap of two ranks: 1 (b) and 2 (a): 1.0000 (+0.5000)." in said(found)
     assert "Dropped" not in said(one(qrels, {"q": ["b", "a"]}, "AP", judged_only=True))
 
 
@@ -428,7 +428,7 @@ def test_a_swap_and_a_judgment_that_change_nothing() -> None:
     assert "No swap of two ranks would raise it." in said(one(qrels, {"q": ["a", "b"]}, "AP"))
     assert "swap" not in said(one(qrels, {"q": ["a"]}, "AP"))
     found = one(qrels, {"q": ["a", "b", "x"]}, "P@2")
-    assert "No judgment of one unjudged document would change it." in said(found)
+    assert "One more judgment would not change it." in said(found)
 
 
 def test_where_lower_is_better() -> None:
@@ -436,9 +436,9 @@ def test_where_lower_is_better() -> None:
     qrels = {"q": {"a": 1, "b": 0, "c": 1}}
     found = one(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 2.0}}, "LastRel", ties="ascending")
     assert found.value == 3
-    assert "would lower it most: 2.0000 (-1.0000)." in said(found)
+    assert "3 (c): 2.0000 (-1.0000)." in said(found)
     assert (
-        "Ranks 2 to 3 share their score (b, c): the best and the worst order by grade would make "
+        "Ranks 2 to 3 are tied (b, c): the best and the worst order by grade would give "
         "it 2.0000 and 3.0000."
     ) in said(found)
 
@@ -446,12 +446,12 @@ def test_where_lower_is_better() -> None:
 def test_ties_beyond_the_depth_are_counted() -> None:
     run = {"q": {"d": 2.0, "c": 1.0, "b": 1.0, "a": 1.0}}
     found = one({"q": {"b": 1, "c": 0}}, run, "AP", depth=3)
-    assert "Ranks 2 to 4 share their score; of these, 2 were kept (c, b): the best" in said(found)
+    assert "Ranks 2 to 4 are tied; of these, 2 were kept (c, b): the best" in said(found)
 
 
 def test_one_order_of_many() -> None:
     qrels = {"q": {"a": 1, "b": 0}}
-    text = "Ranks among equal scores are those of one order of many."
+    text = "Ranks of tied documents are those of one of many orders."
     assert text in said(one(qrels, {"q": {"a": 1.0, "b": 1.0}}, "P@1", ties="expected"))
     assert text not in said(one(qrels, {"q": {"a": 2.0, "b": 1.0}}, "P@1", ties="expected"))
     assert text not in said(one(qrels, {"q": {"a": 1.0, "b": 1.0}}, "P@1"))
@@ -460,7 +460,7 @@ def test_one_order_of_many() -> None:
 def test_long_rankings_say_how_far_was_tried() -> None:
     docs = [f"d{i:04}" for i in range(1100)]
     found = one({"q": {"d0050": 1, "d1050": 1}}, {"q": docs}, "AP")
-    assert "Of all swaps of two ranks among the first 100, that of 1 (d0000) and 51" in said(found)
+    assert "Best swap of two ranks among the first 100: 1 (d0000) and 51" in said(found)
     assert "document down to rank 1,000, grade 1 for d0000 at rank 1 would raise" in said(found)
 
 
@@ -475,12 +475,12 @@ def test_why_no_judgment_was_tried() -> None:
 
 def test_which_grades_were_tried_is_said() -> None:
     found = said(one({"q": {"a": 2**31 - 1, "b": 1}}, {"q": ["b", "x", "a"]}, "nDCG@10"))
-    assert "Of the grades 0, 1 and 2147483647 for one unjudged document, grade 2147483647" in found
-    assert "for x at rank 2 would raise it most" in found
+    assert "one more judgment (of grades 0, 1 and 2147483647): grade 2147483647" in found
+    assert "for x at rank 2: " in found
     found = said(one({"q": {"a": 11}}, {"q": ["a", "x"]}, "P@1"))
     assert "None of the grades 0, 1 and 11 for one unjudged document would change it." in found
     found = said(one({"q": {"a": 10}}, {"q": ["a", "x"]}, "P@1"))
-    assert "No judgment of one unjudged document would change it." in found
+    assert "One more judgment would not change it." in found
 
 
 def test_infinite_scores_are_json() -> None:
@@ -498,10 +498,7 @@ def test_a_small_change_is_not_said_to_be_nothing() -> None:
     found = one({"q": {"d300": 1, "d299": 0}}, {"q": docs}, "RR")
     assert found.judgments.up is not None
     up = f"{found.judgments.up.value:.4f}"
-    assert (
-        f"grade 1 for d001 at rank 1 would raise it most: {up} (+{float(up) - 1 / 300:.4f})"
-        in said(found)
-    )
+    assert f"grade 1 for d001 at rank 1: {up} (+{float(up) - 1 / 300:.4f})" in said(found)
     assert change(0.5 - (0.5 - 1e-6)) == "+1e-06"
 
 

@@ -404,7 +404,7 @@ def test_equal_ranks_are_said_to_be_ranks(tmp_path: Path) -> None:
     (tmp_path / "x.run").write_text("q Q0 a 1 5 t\nq Q0 b 1 4 t\nq Q0 c 2 3 t\n")
     scores = evaluate({"q": {"a": 1}}, tmp_path / "x.run", "RR", order="rank")
     assert codes(scores.notes) == ["ties", "options"]
-    assert "share their rank with another" in sentence(scores.notes, "ties")
+    assert "are tied in rank" in sentence(scores.notes, "ties")
 
 
 # ---- what is refused --------------------------------------------------------------------------
@@ -465,7 +465,7 @@ def test_the_command(tmp_path: Path) -> None:
         assert run["counts"]["tied"] == 3
     table = CliRunner().invoke(cli, [*files, "--ties", "expected", "--format", "table"]).stdout
     assert "0.6111" in table, "(1 + 1/2 + 1/3) / 3"
-    assert "3 documents share their score with another: averaged over all their orders." in table
+    assert "3 documents are tied: averaged over all their orders." in table
     assert "Options: ties=expected." in table
     refused = CliRunner().invoke(cli, [*files, "-m", "Bpref", "--ties", "expected"])
     assert refused.exit_code != 0

@@ -289,15 +289,15 @@ def lowest_table(found: Iterable[Threshold]) -> Table:
 def _columns(settings: GateSettings) -> Iterator[Column]:
     """Yield the columns of the thresholds: a cell shows a Threshold."""
     rule = (
-        "PASS: mean >= at least. FAIL: it is not. Nothing is allowed for chance: --limit asks for "
-        "the mean's lower limit."
+        "PASS: mean >= at least. FAIL: mean < at least. Chance is not allowed for: --limit tests "
+        "the mean's lower limit instead."
     )
     if settings.limit:
         rule = (
             "PASS: lower >= at least: a lower mean is ruled out."
-            "\nFAIL: upper < at least: so high a mean is ruled out. UNDECIDED: neither."
+            "\nFAIL: upper < at least: a mean that high is ruled out. UNDECIDED: neither."
         )
-    of_p = "p: how likely so high a mean is at most, if the true mean is only `at least`."
+    of_p = "p: the chance of a mean at least as high, if the true mean is only `at least`."
     yield Column("system", lambda one: one.system)
     yield Column("measure", lambda one: one.measure)
     yield Column("verdict", str, rule)

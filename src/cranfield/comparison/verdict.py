@@ -335,12 +335,12 @@ def _rules(found: Gate) -> tuple[str, str]:
         return (
             f"PASS: lower > {least} and upper < {most}. FAIL: upper < {least} or lower > {most}."
             "\nUNDECIDED: neither.",
-            f"p: how likely so small a difference is at most, if the true {true} is {beyond}.",
+            f"p: the chance of a difference at most as large, if the true {true} is {beyond}.",
         )
     return (
         f"PASS: lower > {least}: a loss of the margin is ruled out."
-        f"\nFAIL: it is not, and upper < {none}: significantly worse. UNDECIDED: neither.",
-        f"p: how likely so good a result is at most, if the true {true} is {least} or less.",
+        f"\nFAIL: upper < {none}, and not PASS: significantly worse. UNDECIDED: neither.",
+        f"p: the chance of a result at least as good, if the true {true} is {least} or less.",
     )
 
 

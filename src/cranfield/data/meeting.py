@@ -307,8 +307,8 @@ def _notes(met: Met, by: Order) -> Iterator[Note]:
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
     if n_tied := seen.n_tied:
-        what, how = "rank" if by == "rank" else "score", met.judging.tie_rule
-        text = f"{n_tied:,} documents share their {what} with another: {how}."
+        what = " in rank" if by == "rank" else ""
+        text = f"{n_tied:,} documents are tied{what}: {met.judging.tie_rule}."
         yield Note("ties", "info", text, count=n_tied)
     if met.judging.drops or seen.n_below:
         yield from _changed(met)

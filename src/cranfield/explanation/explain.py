@@ -87,10 +87,9 @@ recip_rank)
      3      a              2   0.333333
     <BLANKLINE>
     A = 1 / rank in the first row, 0 if there is none = 0.333333
-    Not judged, of the 3 documents retrieved: 1, at rank 2 (x).
-    Of all swaps of two ranks, that of 1 (b) and 3 (a) would raise it most: 1.0000 (+0.6667).
-    Of all judgments of one unjudged document, grade 2 for x at rank 2 would raise it most: \
-0.5000 (+0.1667).
+    Unjudged: 1 of the 3 documents retrieved, at rank 2 (x).
+    Best swap of two ranks: 1 (b) and 3 (a): 1.0000 (+0.6667).
+    Highest value with one more judgment: grade 2 for x at rank 2: 0.5000 (+0.1667).
     Numbers are rounded to six decimals (below 0.001: to six significant digits); the value is not.
     RR(rel=2) = A = 0.3333333333333333
     <BLANKLINE>

@@ -65,7 +65,7 @@ def _of_unjudged(found: QueryValue) -> Iterator[str]:
     elif not k:
         yield "No rank is looked at: R, the number of relevant documents, is 0."
     elif its:
-        yield f"Not judged, of the {where}: {len(its):,}, at {_listed(its)}."
+        yield f"Unjudged: {len(its):,} of the {where}, at {_listed(its)}."
     else:
         yield f"Judged: all of the {where}." if looked_at > 1 else f"Judged: the {where}."
 
@@ -74,13 +74,13 @@ def _of_ties(found: QueryValue) -> Iterator[str]:
     if found.options.get("ties") == "expected":
         scores = [one.score for one in found.retrieved if one.score is not None]
         if len(set(scores)) < len(scores):
-            yield "Ranks among equal scores are those of one order of many."
+            yield "Ranks of tied documents are those of one of many orders."
     seen = [one for one in found.ties if f"{one.lowest:.4f}" != f"{one.highest:.4f}"][:_NAMED]
     yield from (_of_tie(found, one) for one in seen)
     others = len(found.ties) - len(seen)
     if others:
         more, less = ("more group", "less") if seen else ("group", "little")
-        yield f"The order of {number_of(others, more)} of equal scores mattered {less}."
+        yield f"The order of {number_of(others, more)} of tied documents mattered {less}."
 
 
 def _of_tie(found: QueryValue, tie: whatif.Tie) -> str:
@@ -89,9 +89,9 @@ def _of_tie(found: QueryValue, tie: whatif.Tie) -> str:
     kept = f"; of these, {n_kept or 'none'} {'was' if n_kept < 2 else 'were'} kept"
     pair = (tie.lowest, tie.highest) if _better(found) == "lower" else (tie.highest, tie.lowest)
     return (
-        f"Ranks {tie.first} to {tie.first + tie.size - 1} share their score"
+        f"Ranks {tie.first} to {tie.first + tie.size - 1} are tied"
         f"{kept * (n_kept < tie.size)}{f' ({docs})' * bool(docs)}: the best and the worst "
-        f"order by grade would make it {pair[0]:.4f} and {pair[1]:.4f}."
+        f"order by grade would give {pair[0]:.4f} and {pair[1]:.4f}."
     )
 
 
@@ -102,8 +102,8 @@ def _of_swap(found: QueryValue) -> Iterator[str]:
     one = found.swap
     if one is not None:
         yield (
-            f"Of all swaps of {of}, that of {one.i} ({one.doc_i}) and {one.j} ({one.doc_j}) "
-            f"would {_better(found)} it most: {_changed(found, one.value)}."
+            f"Best swap of {of}: {one.i} ({one.doc_i}) and {one.j} ({one.doc_j}): "
+            f"{_changed(found, one.value)}."
         )
     elif n_kept > 1 and not found.measure.definition.is_text:
         yield f"No swap of {of} would {_better(found)} it."
@@ -118,18 +118,16 @@ def _of_judgments(found: QueryValue) -> Iterator[str]:
     deep = f" down to rank {whatif.DEEPEST:,}" * (found.unjudged[-1][0] > whatif.DEEPEST)
     *some, last = found.judgments.grades or [0]
     first = ", ".join(map(short, some))
-    tried = f"the grades {first} and {short(last)} for" if some else ""
+    tried = f" (of grades {first} and {short(last)})" if some else ""
     up, down = found.judgments.up, found.judgments.down
-    for one, way in ((up, "raise"), (down, "lower")):
+    for one, way in ((up, "Highest"), (down, "Lowest")):
         if one is not None:
             yield (
-                f"Of {tried or 'all judgments of'} one unjudged document{deep}, grade "
-                f"{short(one.grade)} for {one.doc} at rank {one.rank} would {way} it most: "
-                f"{_changed(found, one.value)}."
+                f"{way} value with one more judgment{tried}{deep}: grade {short(one.grade)} for "
+                f"{one.doc} at rank {one.rank}: {_changed(found, one.value)}."
             )
     if up is None and down is None:
-        none_of = f"None of {tried}" if tried else "No judgment of"
-        yield f"{none_of} one unjudged document{deep} would change it."
+        yield f"One more judgment{tried}{deep} would not change it."
 
 
 def _better(found: QueryValue) -> str:

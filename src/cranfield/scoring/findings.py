@@ -167,9 +167,8 @@ def _about_rows(run: Run, scan: Scan, k: int) -> Iterator[Note]:
         share = scan.tied / scan.rows
         severity: Severity = "warning" if scan.tied_top * 10 > len(scan.queries) else "info"
         text = (
-            f"{scan.tied:,} of {scan.rows:,} documents ({share:.1%}) share their score with "
-            f"another of the query, in {queries_of(scan.tied_top)} within the first {k}: document "
-            "ids decide"
+            f"{scan.tied:,} of {scan.rows:,} documents ({share:.1%}) are tied, in "
+            f"{queries_of(scan.tied_top)} within the first {k}: document ids decide"
         )
         if scan.level:
             text += f"; in {queries_of(scan.level)} all scores are equal"
