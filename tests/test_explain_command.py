@@ -48,7 +48,7 @@ MISTAKES = [
     (["demo/qrels.txt"], "Missing argument 'RUN...'; for a list of grades alone, say --grades."),
     ([], "Missing argument 'QRELS'"),
     (["{}", "demo/dense.run", "demo/dense.run", "--query", "q01"], "3 runs: one is explained"),
-    (["{}", "-m", "AP RR"], "One measure is explained at a time: -m AP, say."),
+    (["{}", "-m", "AP RR"], "explain takes one measure: name it alone, as in -m AP"),
     (["{}", "-m", "NDGC@10"], "Did you mean"),
     (["{}", "--limit", "0"], "'0': expected a number of rows, 1 or more, or all"),
     (["{}", "--limit", "x"], "'x': expected a number of rows, 1 or more, or all"),
@@ -131,4 +131,4 @@ def test_measures_that_are_named_twice_are_refused(demo_folder: Path) -> None:
     files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
     refused = CliRunner().invoke(cli, ["explain", *files, "-m", "AP", "-m", "RR"])
     assert refused.exit_code == 2
-    assert "One measure is explained at a time" in refused.stderr
+    assert "explain takes one measure" in refused.stderr

@@ -250,10 +250,56 @@ def test_one_query_has_no_test() -> None:
     assert "1 query, one-sided" in str(judged([51], [50], 0.1))
 
 
-def test_nothing_is_shown_where_every_score_is_0() -> None:
-    found = differing([0] * 50, 0.1)
-    assert (found.outcome, codes(found)) == ("PASS", ["nothing-shown"])
-    assert found.notes[0].severity == "warning"
+@pytest.mark.parametrize("test", ["randomization", "t"])
+@pytest.mark.parametrize("n", [1, 50])
+def test_nothing_is_shown_where_every_score_is_0(n: int, test: Any) -> None:
+    for equivalence in (False, True):
+        found = differing([0] * n, 0.1, test=test, equivalence=equivalence)
+        assert (found.outcome, codes(found)) == ("UNDECIDED", ["nothing-shown"])
+        assert found.notes[0].severity == "warning"
+        assert (found.verdicts[0].queries_needed, found.verdicts[0].p) == (None, None)
+    found = differing([0] * n, 0.1, test="bounded", range=(0, 1))
+    assert (found.outcome, codes(found)) == ("UNDECIDED", ["nothing-shown"])
+
+
+def test_the_worst_score_of_a_measure_that_falls_shows_nothing_either() -> None:
+    data = {name: {"Unjudged@10": named([1.0] * 30)} for name in ("old", "new")}
+    assert gate(data, baseline="old", margin=0.02).outcome == "UNDECIDED"
+
+
+def test_a_forgotten_pattern_of_chunks_does_not_pass(tmp_path: Path) -> None:
+    """The ids of the run are those of chunks, of which no judgment knows."""
+    paths = []
+    for name, run in (("old", BM25), ("new", DENSE)):
+        lines = [line.split() for line in Path(run).read_text().splitlines()]
+        rows = [" ".join([*one[:2], f"{one[2]}#0", *one[3:]]) for one in lines]
+        paths.append(tmp_path / f"{name}.run")
+        paths[-1].write_text("\n".join(rows) + "\n")
+    old, new = map(str, paths)
+    status, shown, said = run_gate(QRELS, new, "--baseline", old, "--margin", "0.05")
+    assert status == 3
+    assert "UNDECIDED" in shown
+    assert "--map-docs-pattern" in shown + said
+    mapped = ["--map-docs-pattern", "^([^#]*)"]
+    assert run_gate(QRELS, new, "--baseline", old, "--margin", "0.05", *mapped)[0] == 0
+
+
+def test_a_baseline_without_a_margin_is_told_what_to_add() -> None:
+    status, _, said = run_gate(QRELS, DENSE, "--baseline", BM25)
+    assert status == 2
+    assert "a baseline needs a margin" in said
+    assert "as in --margin 0.01;" in said
+    assert "None" not in said
+
+
+def test_few_changes_say_why_it_passes_or_why_not() -> None:
+    passes = differing([10] * 6 + [0] * 44, 0.1)
+    assert passes.outcome == "PASS"
+    assert "it passes as its mean is not lower" in passes.notes[0].text
+    undecided = differing([-1] * 6 + [0] * 44, 0.1)
+    assert undecided.outcome == "UNDECIDED"
+    assert "too few for limits of a mean" in undecided.notes[0].text
+    assert "passes" not in undecided.notes[0].text
 
 
 def test_two_queries_without_variance_show_nothing_to_a_t_test() -> None:

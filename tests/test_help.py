@@ -147,3 +147,20 @@ def test_a_shell_can_complete_commands_and_options() -> None:
     assert "--per-query" in completed("evaluate", "--per")
     assert completed("evaluate", "--ties", "exp") == ["expected"]
     assert completed("figure", "lead") == ["leaderboard"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("report a b --budget 1MB", "--budget='1MB': expected a whole number of at least 0"),
+        ("compare a b --seed x", "--seed='x': expected a whole number"),
+        ("compare a b --alpha 5%", "--alpha='5%': expected a number above 0 and below"),
+        ("evaluate a b --depth 1.5", "--depth='1.5': expected a whole number of at least 1"),
+        ("evaluate a b --rel high", "--rel='high': expected a number"),
+    ],
+)
+def test_a_number_that_is_none_is_refused_with_what_was_expected(arguments: str, said: str) -> None:
+    done = invoke(*arguments.split())
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "not a valid" not in done.stderr

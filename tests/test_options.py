@@ -176,7 +176,7 @@ def test_a_command_has_the_options_of_a_family() -> None:
     stated = Cutting(how="blunt", where="top", depth=3, level=0.2, twice=True)
     assert got == [Cutting(), stated]
     shown = CliRunner().invoke(command, ["--help"]).output
-    for part in ("[sharp|blunt]", "[top|end]", "-d, --depth INTEGER", "[default: 0.05]", "Cut so."):
+    for part in ("[sharp|blunt]", "[top|end]", "-d, --depth N", "[default: 0.05]", "Cut so."):
         assert part in shown
     assert "--least" not in shown
     for option_, value in (("--depth", "0"), ("--level", "0.9")):

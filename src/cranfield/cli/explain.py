@@ -100,7 +100,7 @@ def command(
         raise InputError("neither a file nor a query of the qrels", source=last, hint=hint)
     measures = flags.measures_of(names, _DEFAULT, rel)
     if len(measures) > 1:
-        raise click.UsageError(f"One measure is explained at a time: -m {measures[0]}, say.")
+        raise click.UsageError(f"explain takes one measure: name it alone, as in -m {measures[0]}")
     found = explain(
         judgments,
         named,

@@ -143,8 +143,23 @@ def option(*names: str, group: Group = "Options", **how: Any) -> Any:
     return declared
 
 
+class _Number(click.ParamType):
+    """A number, or else the text that was typed, which the option's check refuses in its words."""
+
+    def __init__(self, kind: type[int] | type[float]) -> None:
+        self.kind, self.name = kind, kind.__name__
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self.kind(value)
+        except ValueError:
+            return value
+
+
 def checked(check: Check, *names: str, **how: Any) -> Any:
     """Declare an option whose value goes through a check; an error names it as it was typed."""
+    if how.get("type") in (int, float):
+        how = {"metavar": _METAVARS[how["type"]], **how, "type": _Number(how["type"])}
 
     def of_text(_: click.Context, given: click.Parameter, value: Any) -> Any:
         for one in value if given.multiple else ():  # an error shows the one that is wrong

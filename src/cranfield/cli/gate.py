@@ -120,9 +120,9 @@ def command(
 
     A run passes if its mean difference from the baseline is shown to be above -margin, fails if it
     is shown to be worse than the baseline and not within the margin, and is undecided otherwise. If
-    fewer than 10 queries differ, a run with a lower mean is undecided at best; if none does, it
-    passes, and the report says so. With --at-least, its mean must reach a number, whatever a
-    baseline has.
+    fewer than 10 queries differ, a run with a lower mean is undecided at best. If none differs, it
+    passes as identical; but where every score is 0 on both sides, it is undecided. With --at-least,
+    its mean must reach a number, whatever a baseline has.
 
     The exit status is that of the worst run: 0 passed, 1 failed, 3 undecided; 2 is a wrong usage,
     or input that cannot be scored.

@@ -83,7 +83,8 @@ def gate(
     Limits of a mean do not hold where few queries differ: a rare, large loss may not be among those
     that were sampled. If fewer than 10 queries differ, a system whose mean is lower (with
     `equivalence`: is another) is UNDECIDED at best; if none does, it passes, and the verdict says
-    that the two are identical.
+    that the two are identical. If every score of both is the worst that there is, as where no
+    judged document was retrieved, nothing is shown: the system is UNDECIDED.
     The test "bounded" is valid for any number of queries, and needs none of this.
 
     A measure whose mean over the queries is geometric (GMAP) is judged by the ratio of the means.
@@ -200,6 +201,11 @@ def _stated(
 ) -> Margin | None:
     """Return the margin, None if there is none and no baseline; OptionError for half of it."""
     if baseline is not None:
+        if margin is None:
+            raise OptionError(
+                "a baseline needs a margin: by how much a system may be worse before it matters, "
+                "as in margin=0.01; a share of the baseline's mean is taken, too, as '2%'"
+            )
         return Margin.of(margin)
     if margin is not None:
         raise OptionError(
@@ -229,6 +235,8 @@ def _verdict(
     n, changed, sd = tested.moments.n, int(tested.changed[i]), or_none(tested.moments.sd[i])
     margin, is_bounded = contrast.margin, settings.test == "bounded"
     outcome = outcome_of(tested, i, settings)
+    if not changed and contrast.at_worst:  # as where the judgments are those of other documents
+        outcome = "UNDECIDED"
     # A margin may be larger only where the baseline cannot be worse.
     most = max(contrast.most, margin)
     lower, upper = cut(tested.lower[[i]], tested.upper[[i]], -most, most)
@@ -238,7 +246,7 @@ def _verdict(
     # Where nothing differs, only the bounded test has something to say.
     silent = not changed and not is_bounded
     needed = None
-    if outcome == "UNDECIDED" and sd is not None and not is_bounded:
+    if outcome == "UNDECIDED" and changed and sd is not None and not is_bounded:
         # With fewer than so many, too few would differ.
         differing = math.ceil(FEW * n / changed) if changed < FEW else 0
         needed = max(queries_to_pass(settings, margin, sd), differing)
@@ -329,8 +337,8 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
     named = f"{one.system} ({one.measure})"
     if not one.changed and contrast.at_worst:
         said = (
-            f"every score is {contrast.base[0]:g}, also the baseline's: it passes, which shows "
-            "nothing. Are these the judgments of these runs?"
+            f"every score is {contrast.base[0]:g}, also the baseline's: nothing is shown, so it is "
+            "UNDECIDED. Are these the judgments of these runs? `cranfield check` tells."
         )
         yield Note("nothing-shown", "warning", said, one.n, named)
         return
@@ -353,10 +361,12 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
     elif one.changed < FEW and settings.test != "bounded":
         verb = "differs" if one.changed == 1 else "differ"
         rare = "difference" if settings.equivalence else "loss"
-        said = (
-            f"only {one.changed} of {queries_of(one.n)} {verb}: the limits do not hold, and a "
-            f"rare, large {rare} is not ruled out."
-        )
+        said = f"only {one.changed} of {queries_of(one.n)} {verb}"
+        if one.outcome == "PASS":
+            mean = "the same" if settings.equivalence else "not lower"
+            said += f": it passes as its mean is {mean}, but a rare, large {rare} is not ruled out."
+        else:
+            said += f", too few for limits of a mean: a rare, large {rare} is not ruled out."
         yield Note("few-changes", "warning", said, one.changed, named)
     if one.queries_needed is not None and one.queries_needed <= one.n:
         said = "has as many queries as needed, and may differ by about the margin."
