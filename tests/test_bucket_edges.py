@@ -87,7 +87,7 @@ def test_an_error_says_what_all_grades_are(monkeypatch: pytest.MonkeyPatch) -> N
     qrels = {f"q{i}": {"d1": 1 + i % 2 / 2, "d2": i} for i in range(8)}
     run = {f"q{i}": {"d1": 1.0} for i in range(8)}
     text = failing(MeasureError, qrels, run, measures="AP")
-    assert "none is above 7" in text
+    assert "all at most 7" in text
     monkeypatch.setattr(judged, "MOST_ROWS", 2)
     assert failing(MeasureError, qrels, run, measures="AP") == text
 
@@ -116,7 +116,7 @@ def test_fractions_are_said_of_the_whole_collection(tmp_path: Path, n: int) -> N
     lines = [f"{query} 0 d1 {grade}\n" for query, grade in grades.items()]
     (tmp_path / "qrels.txt").write_text("".join(lines))
     said = failing(MeasureError, tmp_path / "qrels.txt", {"q1": ["d1"]}, "AP", buckets=n)
-    assert "none is above 3" in said
+    assert "all at most 3" in said
 
 
 def test_the_folder_is_looked_at_before_anything_is_read(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_depth_makes_counts_depend_on_more_than_the_relevant_documents() -> None
         "Prefs": 1,
     }
     for name in ("NumNonRelRet", "Prefs(over='implied')", "Utility(weights=(0, 1, 0, 0))"):
-        with pytest.raises(MeasureError, match="which documents of equal scores `depth` keeps"):
+        with pytest.raises(MeasureError, match="which tied documents `depth` keeps"):
             evaluate(*data, name, ties="best", depth=2)
 
 

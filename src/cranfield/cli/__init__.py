@@ -262,8 +262,8 @@ def main() -> None:
 def _run() -> int:
     """Run the command; return its exit status.
 
-    Only what a command says itself is another status than 0 or 2: whoever cannot write a message
-    either must not be taken for a gate that has failed.
+    Only a command itself gives another status than 0 or 2: a process that cannot write a message
+    must not look like a gate that has failed.
     """
     try:
         found = cli.main(prog_name="cranfield", standalone_mode=False)

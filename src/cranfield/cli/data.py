@@ -57,7 +57,7 @@ def _columns_typed(option: str) -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class DataOptions(Options):
-    """What the files are, as far as it was said."""
+    """What the files are, as far as options say."""
 
     qrels_format: Any = option(
         None,
@@ -124,7 +124,7 @@ class DataOptions(Options):
 
     @cached_property
     def _docs(self) -> Mapping[str, str] | str | None:
-        """Which document each chunk belongs to, if that was said."""
+        """Which document each chunk belongs to, if options say."""
         if self.map_docs is None:
             return self.map_docs_pattern
         from cranfield.formats.small.chunk_files import chunk_rows
@@ -167,7 +167,7 @@ class DataOptions(Options):
         return self._documents(runs)
 
     def hold_both(self, paths: Sequence[str]) -> bool:
-        """Tell whether each of some files holds both sides, and none was said to hold one."""
+        """Tell whether each file holds both sides, and no option names one side."""
         said = self.qrels_columns or self.run_columns or self.qrels_format or self.run_format
         return not said and hold_both(paths, self.columns)
 
@@ -265,7 +265,7 @@ duplicates_option = flags.family(Judging, without=RANKING, group="Files")
 
 @dataclass(frozen=True, kw_only=True)
 class GradesOptions(Options):
-    """Lists of grades in the place of judgments and a run, and what was said of them."""
+    """Lists of grades in the place of judgments and a run, and what options say about them."""
 
     grades: tuple[str, ...] = option(
         (),

@@ -274,8 +274,8 @@ def _pair_matrix(
 ) -> None:
     """Draw the difference of each system to each other.
 
-    All pairs are compared, and corrected for their number; cells are filled where the two are told
-    apart.
+    All pairs are compared, and corrected for their number; cells are filled where the two
+    differ significantly.
 
     \b
     cranfield figure pair-matrix demo/qrels.txt demo/*.run -o pairs.svg

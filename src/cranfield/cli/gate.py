@@ -122,7 +122,7 @@ def command(
     is shown to be worse than the baseline and not within the margin, and is undecided otherwise. If
     fewer than 10 queries differ, a run with a lower mean is undecided at best. If none differs, it
     passes as identical; but where every score is 0 on both sides, it is undecided. With --at-least,
-    its mean must reach a number, whatever a baseline has.
+    its mean must reach a number, with or without a baseline.
 
     The exit status is that of the worst run: 0 passed, 1 failed, 3 undecided; 2 is a wrong usage,
     or input that cannot be scored.

@@ -17,7 +17,7 @@ def command(
     """Tell how many queries an experiment needs, or what so many can show.
 
     Without --n-queries, it says how many are needed; with them, how likely they are to find the
-    difference, or, if none is named, which is the least that they find. Paired t tests, two-sided;
+    difference, or, without one, the least that they find. Paired t tests, two-sided;
     for a margin, one-sided.
 
     \b

@@ -25,7 +25,7 @@ from cranfield.lazy import cached_property
 
 @dataclass(frozen=True)
 class Several:
-    """Judgments and runs, or, with --saved, files of scores: and what was said of either."""
+    """Judgments and runs, or, with --saved, files of scores: and what options say about them."""
 
     qrels: str
     runs: tuple[str, ...]
@@ -160,7 +160,7 @@ comparing_options = flags.gathered(
         "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
         "saved": saved_option,
         "alignment": flags.family(Alignment, group="Files"),
-        "slices": flags.slices("compare on those of each label by themselves, too"),
+        "slices": flags.slices("compare on those of each label separately, too"),
         "rel": flags.rel(),
         "judging": judging_options,
         "data": data_options,
@@ -169,6 +169,6 @@ comparing_options = flags.gathered(
 
 
 def place_of(path: str, paths: Sequence[str]) -> int | None:
-    """Return which of some files a path is, however it is written; None if it is none of them."""
+    """Return which of some files a path is, however it is written; None if it is not there."""
     wanted = os.path.realpath(path)
     return next((i for i, one in enumerate(paths) if os.path.realpath(one) == wanted), None)

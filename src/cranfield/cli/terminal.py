@@ -134,7 +134,7 @@ def form_of(path: str, forms: Mapping[str, str]) -> str:
 
 
 def _given() -> list[Any]:
-    """Return every value that the command was given, but for the files to write."""
+    """Return every value that the command was given, except the files to write."""
     arguments = {**click.get_current_context().params, "outputs": (), "output": ()}.values()
     return [one for value in arguments for one in (value if isinstance(value, tuple) else [value])]
 

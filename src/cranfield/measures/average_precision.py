@@ -56,7 +56,7 @@ _AP = ("map", "average_precision", "mean_average_precision", "label_ranking_aver
 def average_precision(
     judged: Judged, k: Cutoff | None = None, *, over: OverPrecisions = "judged", rel: Rel = 1
 ) -> Floats:
-    """Average precision: the mean, over all relevant documents, of the precision where each stands.
+    """Average precision: the mean of the precision at the rank of each relevant document.
 
     A relevant document that was not retrieved (in the first k) has precision 0. The mean over
     queries is MAP. 0 for a query without relevant documents. Where every document is ranked it is
@@ -104,7 +104,7 @@ def geometric_map(judged: Judged, *, rel: Rel = 1) -> Floats:
 
 @measure("Bpref", names=("bpref",), traits=SPLIT)
 def bpref(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Binary preference: how rarely judged nonrelevant documents stand above relevant ones.
+    """Binary preference: how rarely judged nonrelevant documents are above relevant ones.
 
     Unjudged documents, and those judged with a negative grade, are passed over. 0 for a query
     without relevant documents.
@@ -177,7 +177,7 @@ def inferred_precision(above: Floats, pooled: Ints, relevant: Ints, judged: Ints
 
 @measure("binG", traits=BY_GRADE)
 def binary_gain(judged: Judged, *, rel: Rel = 1) -> Floats:
-    """Binary G: each relevant document counts less the more nonrelevant ones stand above it.
+    """Binary G: each relevant document counts less the more nonrelevant ones are above it.
 
     0 for a query without relevant documents. Unjudged documents count as not relevant.
 

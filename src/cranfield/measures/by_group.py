@@ -126,9 +126,9 @@ def n_preferences(judged: Judged, *, over: _Over = "all") -> Floats:
     traits=PREFERENCES,
 )
 def n_preferences_fulfilled(judged: Judged, *, over: _Over = "all") -> Floats:
-    """The number of preferences fulfilled: the better document stands above the other.
+    """The number of preferences fulfilled: the better document is above the other.
 
-    A document that was not retrieved stands below all that were. Unjudged documents are in no
+    A document that was not retrieved is below all that were. Unjudged documents are in no
     preference, and are passed over.
 
     Formula: preferences that the run fulfils

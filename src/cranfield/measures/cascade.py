@@ -112,7 +112,7 @@ def expected_reciprocal_rank(
     where nothing relevant was retrieved.
 
     The scale's highest grade is the collection's, unless `top` says it: gdeval (and ir_measures)
-    has top=4 whatever the judgments, NTCIREVAL `stop='linear'`.
+    has top=4 for all judgments, NTCIREVAL `stop='linear'`.
 
     Formula: sum over ranks i <= k of 1/i * p_i * product over j < i of (1 - p_j), p_i =
         (2^grade - 1) / 2^top

@@ -134,7 +134,7 @@ def _translate(name: str, parameters: Parameters) -> tuple[str, Parameters]:
 
 
 def _linear(parameters: Parameters) -> Linear:
-    """A user who goes on alike whatever was found weighs every rank, whatever is there."""
+    """A user who goes on without regard to what was found gives each rank a fixed weight."""
     model, _ = _understood(parameters["model"])
     return "exact" if model.fixed and parameters["unjudged"] == 0 else "no"
 

@@ -117,7 +117,7 @@ def alpha_ndcg(
 def alpha_dcg(judged: Judged, k: Cutoff, *, alpha: Alpha = 0.5, rel: Rel = 1) -> Floats:
     """Discounted gain of new information, as a share of what any k documents could have.
 
-    That is k documents that are all relevant to every subtopic, whatever the collection holds. It
+    That is k documents that are all relevant to every subtopic, even if the collection has none. It
     compares queries by how much can be found at all, see alpha_nDCG. Unjudged documents gain
     nothing. 0 for a query without relevant documents. At k = 1 ndeval leaves the division out.
 

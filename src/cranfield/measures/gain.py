@@ -321,7 +321,7 @@ def ndcg(
 def dcg(
     judged: Judged, k: Cutoff | None = None, *, gain: Gain = "linear", discount: Discount = "log2"
 ) -> Floats:
-    """Discounted cumulated gain: what the documents are worth, less the further down they stand.
+    """Discounted cumulated gain: what the documents are worth, less the further down they are.
 
     Unjudged documents gain nothing. Not normalized, so not comparable between queries: see nDCG.
     A mapping may give a grade a negative gain, and then the value may be negative.
@@ -431,7 +431,7 @@ def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Fl
 def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     """Normalized gain: gain, discounted by how much less was gained so far than could have been.
 
-    Unlike DCG, what a document is worth depends on what stands above it. 0 for a query whose judged
+    Unlike DCG, what a document is worth depends on what is above it. 0 for a query whose judged
     documents gain nothing. Unjudged documents gain nothing, and take up a rank.
 
     Formula: sum of gain_i / log2(2 + cost_i - gain so far), divided by all there is to gain;
@@ -444,7 +444,7 @@ def normalized_gain(judged: Judged, *, gain: Gain = "linear") -> Floats:
     cost_so_far = ideal.running(np.maximum(best, 1))
     beyond = np.maximum(hits.rank - hits.spread(ideal.count()), 0)
     cost = ideal.at(hits, cost_so_far) + beyond
-    # Never less than 2, but for the rounding of gains beyond 2^53.
+    # Never less than 2, except by the rounding of gains beyond 2^53.
     behind = np.maximum(2 + cost - hits.running(gained), 2)
     discount = log2(behind)
     return ratio(hits.total(gained / discount), ideal.total(best))

@@ -8,7 +8,7 @@ hundred: a curve. Blanks, commas and semicolons separate measures.
 Names that other tools use are accepted: `map`, `ndcg_cut_10`, `P.5,10` (trec_eval),
 `map@100-l2`, `hit_rate@5`, `rbp.95` (ranx), `nDCG(dcg='exp-log2')@10` (ir_measures), `ndcg_at_10`;
 and what people type: `ndcg10`, `mean average precision@10`, `recall at 5`. Upper and lower case,
-`-` and `_` do not matter, but for `rbp` and `RBP`: the one is trec_eval's, which is
+`-` and `_` do not matter, except in `rbp` and `RBP`: the first is trec_eval's, which is
 RBP(p=0.9, gain='linear') here.
 """
 
@@ -350,7 +350,7 @@ def find(name: str) -> Definition:
 
 
 def known_as(name: str) -> Measure | None:
-    """Return the measure that is known by a name, uncut; None if none is.
+    """Return the measure of this name, uncut; None if there is none.
 
     >>> known_as("MAP"), known_as("HitRate"), known_as("CG"), known_as("figures")
     (AP, Success, DCG(discount='none'), None)

@@ -87,7 +87,7 @@ def _first_best(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
 
 @measure("P_measure", traits=_NOT_BY_GRADE)
 def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
-    """P-measure: the blended ratio at the preferred rank, where the first of the best stands.
+    """P-measure: the blended ratio at the preferred rank, where the first of the best is.
 
     The best are those of the highest gain that was retrieved. For a user who looks for one highly
     relevant document and stops there. Unjudged documents gain nothing. 0 where nothing relevant
@@ -106,7 +106,7 @@ def p_measure(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Flo
 def p_plus(judged: Judged, *, beta: Beta = 1.0, gain: Gain = "linear") -> Floats:
     """P-plus: the mean of the blended ratio over relevant documents down to the preferred rank.
 
-    As P-measure, for a user who also uses what stands above the first of the best documents.
+    As P-measure, for a user who also uses what is above the first of the best documents.
     Unjudged documents gain nothing. 0 where nothing relevant was retrieved.
 
     Formula: mean of the blended ratio over the relevant documents down to the first of the

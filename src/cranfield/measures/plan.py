@@ -174,7 +174,7 @@ class Measure:
         of documents, best first, or a dict {document: score}, or a set, for measures to which the
         order does not matter (SetP, SetR, ...). `truth=` and `ranking=` name them. Or one list of
         grades, best rank first, None being unjudged: `AP([0, 0, 1])`; nothing else is judged then,
-        but for `n_relevant` documents being relevant in all: `AP([0, 0, 1], n_relevant=5)`. See
+        except that `n_relevant` documents are relevant in all: `AP([0, 0, 1], n_relevant=5)`. See
         `cranfield.grades`. Returns a number. A cutoff comes before: `(AP@5)(truth, ranking)`.
         """
         call = Call(self.definition, str(self), self.parameters.get("rel"), self.cutoff is None)
@@ -347,7 +347,7 @@ def _check_fractions(one: Measure, depths: Iterable[Depth], judged: Judged) -> N
         every = judged.ideal.grade
         some = [f"{plain(one)}, for one; " for one in every[every != np.floor(every)][:1]]
         # Of a part of the queries, no more is known of the others than their highest grade.
-        grades += f" ({''.join(some)}none is above {plain(top)})"
+        grades += f" ({''.join(some)}all at most {plain(top)})"
     if how not in ("taken", "level"):
         raise MeasureError(f"{one}: {grades}, and {how}")
     known = replace(one, given=tuple((k, v) for k, v in one.given if k not in wanted))

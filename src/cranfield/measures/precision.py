@@ -29,7 +29,7 @@ _FULL = "with fewer than k relevant documents, even a perfect ranking has others
 def _n_found(judged: Judged, k: Cutoff, rel: float) -> Floats:
     """Count the relevant documents in the first k: of tied ones, as many as there are on average.
 
-    That is McSherry & Najork, ECIR 2008: whatever is linear in this count may be computed from it.
+    That is McSherry & Najork, ECIR 2008: what is linear in this count can be computed from it.
     """
     if judged.ties == "expected":
         return judged.places(judged.hits.grade >= rel, k).so_far()
@@ -103,7 +103,7 @@ def recall(judged: Judged, k: Cutoff, *, over: OverRelevant = "judged", rel: Rel
     documents count as not relevant.
 
     Other tools divide by less: over='reachable' by min(R, k), R = the relevant documents (RelP; in
-    LensKit); over='retrieved' by the relevant documents retrieved, at whatever rank (torchmetrics,
+    LensKit); over='retrieved' by the relevant documents retrieved, at any rank (torchmetrics,
     where it is given what was retrieved).
 
     Formula: relevant documents in the first k / relevant documents
@@ -179,7 +179,7 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 def mean_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Mean precision: the mean of the precision after each of the first k ranks.
 
-    Of P@1, P@2, ... P@k, whatever those ranks hold; Elliot calls it MAP. AP is the mean over the
+    Of P@1, P@2, ... P@k, relevant or not; Elliot calls it MAP. AP is the mean over the
     relevant documents alone. A relevant document at rank r adds 1/r + ... + 1/k to their sum. Ranks
     that the run leaves empty, and unjudged documents, count as not relevant.
 

@@ -79,7 +79,7 @@ class Names:
 
 @dataclass(eq=False, repr=False)
 class Definition(Declaration):
-    """All that is known of a measure, but for the values of its parameters."""
+    """All that is known of a measure, except the values of its parameters."""
 
     names: Names
     traits: Traits
@@ -96,7 +96,7 @@ class Definition(Declaration):
         return self
 
     def __reduce__(self) -> tuple[Callable[[str], "Definition"], tuple[str]]:
-        """Pickle by name: whoever unpickles it has declared the measure, too."""
+        """Pickle by name: the process that unpickles it has declared the measure, too."""
         if DEFINITIONS.get(self.name) is not self:
             raise pickle.PicklingError(f"{self.name} has been declared again since this definition")
         return _registered, (self.name,)
@@ -167,7 +167,7 @@ class Definition(Declaration):
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What is to be known beside the documentation: (what it is, in words)."""
+        """What to know beside the documentation: (what it is, in words)."""
         return [
             ("Formula", self.formula),
             ("Range", self.shown_range),
@@ -315,7 +315,7 @@ _NAME = re.compile(r"""(?!.*-[lL][0-9]+$)[^\s()\[\]{}@,;='"]+""")
 
 
 def _check_values(definition: Definition) -> None:
-    """Raise MeasureError for an argument of @measure that is none."""
+    """Raise MeasureError for an argument that @measure does not take."""
     said = {
         "aggregation": (
             definition.aggregation in (*AGGREGATIONS, "none"),
@@ -394,7 +394,7 @@ def if_whole(judged: Judged, **_: Any) -> str:
 
     For measures of which documents were retrieved, not only of the relevant ones.
     """
-    return "it depends on which documents of equal scores `depth` keeps" if judged.is_cut else ""
+    return "it depends on which tied documents `depth` keeps" if judged.is_cut else ""
 
 
 # What libraries put around the name of a measure: RetrievalMAP, cosine_ndcg, DocumentMRREvaluator.
@@ -426,8 +426,8 @@ def without_library(name: str) -> str:
 def variant(name: str) -> tuple[str, Mapping[str, Any]] | None:
     """Return the canonical name and the parameters that a name stands for, None if for nothing.
 
-    A name as it is declared comes first, then one that is the same but for case, `-` and `_`, then
-    one with a library's words around it.
+    A name as it is declared comes first, then one that is the same except for case, `-` and `_`,
+    then one with a library's words around it.
     """
     return EXACT.get(name) or VARIANTS.get(bare_name(name)) or VARIANTS.get(without_library(name))
 
@@ -442,7 +442,7 @@ def definitions() -> list[Definition]:
 
 
 def unknown_measure(name: str, written: str) -> MeasureError:
-    """Return the error for a name that is none, written so: what it is elsewhere, or what is near.
+    """Return the error for a name that does not exist: what it is elsewhere, or what is near.
 
     >>> str(unknown_measure("NDGC", "NDGC@10"))
     "unknown measure 'NDGC@10'. Did you mean nDCG@10 or RnDCG? `cranfield measures` lists them all."

@@ -25,7 +25,7 @@ def _size(judged: Judged, collection: int) -> Ints:
 
 @measure("AUC", names=("AUROC", "ROC_AUC"))
 def area_under_curve(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
-    """Area under the ROC curve of the list retrieved: how often relevant stands above nonrelevant.
+    """Area under the ROC curve of the list retrieved: how often relevant is above nonrelevant.
 
     Of all pairs of a relevant and a nonrelevant document among those retrieved (in the first k).
     Unjudged documents count as nonrelevant; relevant ones that were not retrieved play no part. 1
@@ -72,7 +72,7 @@ def fall_out(
     names=("work_saved",),
     traits=BY_GRADE,
     range=(-1, 1),
-    perfect="whoever reads only what is relevant still reads that",
+    perfect="a user who reads only what is relevant still reads that",
 )
 def work_saved(
     judged: Judged, recall: RecallPoint, *, collection: Collection = 0, rel: Rel = 1
@@ -80,7 +80,7 @@ def work_saved(
     """Work saved over sampling: what a reader is spared who stops at recall x, beside chance.
 
     Reading at random down to recall x spares 1 - x of the collection; this is how much more the
-    ranking spares. Where the run never comes to recall x, everything has to be read. Unjudged
+    ranking spares. Where the run never reaches recall x, everything has to be read. Unjudged
     documents are read, and are not relevant.
 
     Formula: (N - documents read until recall x) / N - (1 - x), N = the size of the collection

@@ -1,4 +1,4 @@
-"""Measures of what was retrieved as a set, whatever its order; and counts."""
+"""Measures of what was retrieved as a set, in any order; and counts."""
 
 import math
 from dataclasses import replace

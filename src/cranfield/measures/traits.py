@@ -43,7 +43,7 @@ class Traits:
     `fractions` says what becomes of grades that are not whole numbers: they are "taken" as they
     are; with "level" they are, too, once the parameter `rel` was stated; any other text says why
     they are refused. None: the declaration decides, "level" for a measure with a parameter `rel`;
-    others are refused. (Whatever it says, gain='binary' needs its grade: gain=('binary', 0.5).)
+    others are refused. (In any case, gain='binary' needs its grade: gain=('binary', 0.5).)
 
     `bounds`, `linear` and `fractions` may be functions of the parameters. `fits` is given a
     Measure, and raises MeasureError if its cutoff and parameters do not go together.

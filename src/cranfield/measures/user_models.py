@@ -69,7 +69,7 @@ class Seen:
 
 @dataclass(eq=False, repr=False)
 class UserModel(Declaration):
-    """All that is known of a user model, but for the values of its parameters."""
+    """All that is known of a user model, except the values of its parameters."""
 
     cut: bool  # whether it stops at k
     gives_weights: bool  # it returns W_i, not C_i
@@ -86,7 +86,7 @@ class UserModel(Declaration):
 
     @property
     def paragraph(self) -> str:
-        """All that is to be read of it, in one paragraph."""
+        """Its documentation, in one paragraph."""
         meanings = [f"{name}: {each.meaning}." for name, each in self.parameters.items()]
         said = " ".join(self.documentation.split())
         if not self.formula:  # python -OO has taken it away

@@ -129,7 +129,7 @@ def rbp_residual(
         str,
         Parameter(
             "what lies beyond the last document 'counts', or counts 'if unjudged' documents "
-            "stand above it, as in trec_eval",
+            "are above it, as in trec_eval",
             choice("counts", "if unjudged"),
         ),
     ] = "counts",
