@@ -30,6 +30,7 @@ def test_the_arithmetic_gives_the_value(definition: Definition) -> None:
     assert eval(arithmetic, names) == pytest.approx(value, rel=1e-12), one  # noqa: S307 # our own
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("definition", MEASURES)
 def test_the_formula_can_be_shown(definition: Definition) -> None:
     convert = pytest.importorskip("latex2mathml.converter").convert

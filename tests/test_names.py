@@ -220,7 +220,7 @@ def test_a_measure_has_its_own_page() -> None:
             assert f"{name}=" in page
             assert parameter.meaning.split()[-1] in page
     ap = pydoc.plain(pydoc.render_doc("cranfield.AP"))
-    assert "Average precision: the mean, over all relevant documents" in ap
+    assert "Average precision: the mean of the precision" in ap
     assert "def __matmul__" not in ap
     assert max(map(len, ap.splitlines())) <= 79
     assert str(Measure.__doc__).startswith("A measure with its parameters")
