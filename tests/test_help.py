@@ -164,3 +164,42 @@ def test_a_number_that_is_none_is_refused_with_what_was_expected(arguments: str,
     assert done.exit_code == 2
     assert said in done.stderr
     assert "not a valid" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "compare demo/qrels.txt demo/bm25.run demo/dense.run -m AP -l 2 --changes 1 --seed 4",
+        "compare demo/rag.json demo/rag-new.json -m R@5 --changes 1",
+        "compare demo/qrels.txt demo/bm25.run demo/dense.run --ties ascending --depth 20 "
+        "--map-docs-pattern '^(.*)$' --topics demo/queries.tsv --changes 1",
+        "gate demo/qrels.txt demo/tfidf.run --baseline demo/dense.run --margin 2%",
+        "gate demo/qrels.txt demo/dense.run --at-least recall@5=0.9 --limit",
+    ],
+)
+def test_the_command_that_says_why_can_be_pasted(
+    arguments: str, demo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo_folder)
+    shown = invoke(*shlex.split(arguments), "--format", "table").stdout
+    (why,) = re.findall(r"^Why: cranfield (.*)$", shown, re.M)
+    done = invoke(*shlex.split(why))
+    assert done.exit_code == 0, done.output
+    score = done.stdout.splitlines()[0]
+    assert score.startswith(re.findall(r"-m '?([^' ]+)", why)[0])
+    for one in ("--rel 2", "--depth 20", "--ties ascending", "--map-docs-pattern '^(.*)$'"):
+        assert (one in why) == (one.replace("--rel", "-l") in arguments)
+    assert not re.search("--seed|--changes|--margin|--at-least|--topics|--limit", why)
+
+
+def test_what_was_saved_names_no_file_to_explain(
+    demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores alone do not say which documents made them, whatever command came before."""
+    monkeypatch.chdir(demo_folder)
+    runs = ["demo/bm25.run", "demo/dense.run"]
+    saved = str(tmp_path / "scores.json")
+    assert invoke("compare", "demo/qrels.txt", *runs).exit_code == 0
+    assert invoke("evaluate", "demo/qrels.txt", *runs, "-q", "-o", saved).exit_code == 0
+    shown = invoke("compare", "--saved", saved, "--changes", "1", "-m", "AP").stdout
+    assert "Why: cranfield explain ... -m AP" in shown

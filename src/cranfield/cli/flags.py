@@ -143,23 +143,22 @@ def option(*names: str, group: Group = "Options", **how: Any) -> Any:
     return declared
 
 
-class _Number(click.ParamType):
-    """A number, or else the text that was typed, which the option's check refuses in its words."""
+def _number(kind: type[int] | type[float]) -> Callable[[str], int | float | str]:
+    """Return what reads a number, and leaves other text as it is, which a check then refuses."""
 
-    def __init__(self, kind: type[int] | type[float]) -> None:
-        self.kind, self.name = kind, kind.__name__
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def read(text: str) -> int | float | str:
         try:
-            return self.kind(value)
+            return kind(text)
         except ValueError:
-            return value
+            return text
+
+    return read
 
 
 def checked(check: Check, *names: str, **how: Any) -> Any:
     """Declare an option whose value goes through a check; an error names it as it was typed."""
     if how.get("type") in (int, float):
-        how = {"metavar": _METAVARS[how["type"]], **how, "type": _Number(how["type"])}
+        how = {"metavar": _METAVARS[how["type"]], **how, "type": _number(how["type"])}
 
     def of_text(_: click.Context, given: click.Parameter, value: Any) -> Any:
         for one in value if given.multiple else ():  # an error shows the one that is wrong
@@ -258,6 +257,28 @@ def typed() -> str:
     context = click.get_current_context()
     command = ["cranfield", *context.command_path.split()[1:]]  # however the program was called
     return shlex.join([*command, *map(without_secrets, context.meta[_TYPED])])
+
+
+def typed_for(command: click.Command) -> list[str]:
+    """Return the options that were typed and that another command has, too, as a shell has them.
+
+    The measures are left out, and what is said of the output.
+    """
+    context = click.get_current_context()
+    values, *_ = context.command.make_parser(context).parse_args(list(context.meta[_TYPED]))
+    known = {one.name for one in command.params if getattr(one, "group", "Output") != "Output"}
+    known -= {"names", "query", "query_texts", "doc_texts", "limit"}  # gate's limit is another
+    found: list[str] = []
+    for one in context.command.params:
+        source = context.get_parameter_source(str(one.name))
+        if not isinstance(one, click.Option) or source is not ParameterSource.COMMANDLINE:
+            continue
+        if one.name not in known:
+            continue
+        value = values[one.name]
+        for text in value if one.multiple else [value]:
+            found += [one.opts[-1]] if one.is_flag else [one.opts[-1], without_secrets(str(text))]
+    return found
 
 
 def refuse_options(names: Collection[str], reason: str) -> None:

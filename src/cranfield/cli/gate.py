@@ -27,8 +27,8 @@ _AT_LEAST = {
     "group": "Options",
     "multiple": True,
     "metavar": "MEASURE=NUMBER",
-    "help": "The mean of each run must reach this number, as in --at-least recall@5=0.8. It needs "
-    "neither a baseline nor a margin; with these, both must hold. May be repeated.",
+    "help": "The mean of each run must reach this number, as in --at-least recall@5=0.8. With a "
+    "baseline, both must hold. May be repeated.",
 }
 _LIMIT = {
     "group": "Options",
@@ -78,9 +78,8 @@ def command(
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
     baseline: str | None = flags.option(
         metavar="FILE|NAME",
-        help="The run to hold the others to: a file, or the name of one of these; among these, it "
-        "is left out, unless it is the only one. With --saved, its scores, or the name of a system "
-        "in the other files.",
+        help="The run that the others are judged against: a file, or the name of one of the RUNs. "
+        "With --saved, its file of scores, or the name of a system.",
     ),
     margin: str | None = flags.option(
         metavar="NUMBER",

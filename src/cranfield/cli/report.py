@@ -77,8 +77,8 @@ def command(
         metavar="BYTES",
         default=BUDGET,
         show_default=True,
-        help="How many bytes the rankings with their texts may take. If those of all queries do "
-        "not fit, the page has those of the queries on which scores differ most, and says so.",
+        help="How many bytes the rankings with their texts may take. If not all fit, the queries "
+        "on which scores differ most are shown.",
     ),
     output: str = output_option,
 ) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import click
+
 from cranfield.cli import flags
 from cranfield.cli.data import (
     READING,
@@ -20,6 +22,7 @@ from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
+from cranfield.explanation.pointer import Typed, as_typed
 from cranfield.lazy import cached_property
 
 
@@ -69,13 +72,27 @@ class Several:
             return files, None
         kept = self.judging.duplicates
         if self.hold_both:
-            return self.data.read_both(files, kept)
+            found = self.data.read_both(files, kept)
+            self._point_to_files(None, found[1], files)
+            return found
         try:
-            return self.data.read_qrels(self.qrels, kept), self.data.read_runs(files)
+            judgments, runs = self.data.read_qrels(self.qrels, kept), self.data.read_runs(files)
         except InputError as error:
             if error.kind not in ("columns", "no ids"):
                 raise
             raise error.because("For saved scores of queries, add --saved.") from None
+        self._point_to_files(self.qrels, runs, files)
+        return judgments, runs
+
+    def _point_to_files(self, qrels: str | None, runs: list[Run], files: list[str]) -> None:
+        """Have the command's output name these files where it says how to explain a query."""
+        from cranfield.cli.explain import command
+
+        read = [*files, *([] if qrels is None else [qrels])]
+        if all(os.path.isfile(one) for one in read):  # no pipe, which was read, and no address
+            of_system = {run.name: file for run, file in zip(runs, files, strict=True)}
+            typed = Typed(qrels, of_system, flags.typed_for(command))
+            click.get_current_context().with_resource(as_typed(typed))
 
     def compared(
         self, settings: Settings, baseline: str | None, slices: str | None = None

@@ -426,5 +426,6 @@ def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Tab
     title = [f"{result.measure}   the queries that change most, those that get worse first"]
     notes = ["No query changes."]
     if changes:
-        notes = [how_to_explain(result.measure, changes[0][1].query_id)]
+        pair, one = changes[0]
+        notes = [how_to_explain(result.measure, one.query_id, [pair.other, pair.system])]
     return Table(header, rows, notes, 2, rules=rules, title=title)

@@ -281,7 +281,7 @@ def lowest_table(found: Iterable[Threshold]) -> Table:
     lows = [(one, low) for one in found for low in one.lowest]
     rows = [[one.system, one.measure, low.query_id, number(low.score)] for one, low in lows]
     rules = frozenset(i for i in range(1, len(rows)) if lows[i][0] is not lows[i - 1][0])
-    notes = [how_to_explain(one.measure, low.query_id) for one, low in lows[:1]]
+    notes = [how_to_explain(one.measure, low.query_id, [one.system]) for one, low in lows[:1]]
     header, title = ["system", "measure", "query_id", "score"], ["The lowest scores"]
     return Table(header, rows, notes, 3, rules=rules, title=title)
 

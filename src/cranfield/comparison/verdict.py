@@ -319,7 +319,10 @@ def _changes_table(found: Gate) -> Table:
     rules = frozenset(i for i in range(1, len(rows)) if changes[i][0] is not changes[i - 1][0])
     header = ["system", "measure", "query_id", str(found.baseline), "score", "difference"]
     title = ["The queries that changed, the worst first"]
-    notes = [how_to_explain(one.measure, change.query_id) for one, change in changes[:1]]
+    notes = [
+        how_to_explain(one.measure, change.query_id, [str(found.baseline), one.system])
+        for one, change in changes[:1]
+    ]
     return Table(header, rows, notes, 3, rules=rules, title=title)
 
 

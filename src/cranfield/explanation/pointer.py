@@ -1,21 +1,59 @@
 """Pointer: a sentence on how to see why two runs differ, for results that only say that."""
 
+import contextlib
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+
 from cranfield.errors import MeasureError
 from cranfield.measures import Measure, parse
 
 
-def how_to_explain(measure: Measure | str, query: str) -> str:
-    """Return a sentence on how to see why two runs differ on a query.
+@dataclass(frozen=True)
+class Typed:
+    """The files and options of a command line, from which that of `cranfield explain` is made."""
 
-    A name that saved scores have, and that is no measure, is left out.
+    qrels: str | None  # None: the file of each system holds judgments, too
+    files: Mapping[str, str]  # the file of each system
+    options: Sequence[str]
+
+    def command(self, systems: Sequence[str]) -> str | None:
+        """Return the command with the files of some systems; None if the file of one is unknown."""
+        files = [self.files[one] for one in systems if one in self.files]
+        if not files or len(files) < len(systems):
+            return None
+        judged = [] if self.qrels is None else [self.qrels]
+        return shlex.join(["cranfield", "explain", *judged, *files, *self.options])
+
+
+_TYPED: ContextVar[Typed | None] = ContextVar("_TYPED", default=None)
+
+
+@contextlib.contextmanager
+def as_typed(typed: Typed) -> Iterator[None]:
+    """Have the sentences in the block name the files and options of a command line."""
+    before = _TYPED.set(typed)
+    try:
+        yield
+    finally:
+        _TYPED.reset(before)
+
+
+def how_to_explain(measure: Measure | str, query: str, systems: Sequence[str] = ()) -> str:
+    """Return a sentence on how to see why some systems, the baseline first, differ on a query.
+
+    On the command line it is a command that can be pasted. A name that saved scores have, and that
+    is no measure, is left out.
 
     >>> how_to_explain("AP", "q 7")
     "Why: cranfield explain ... -m AP --query 'q 7', or explain(..., 'AP', 'q 7') in Python."
     >>> how_to_explain("score", "q7")
     "Why: cranfield explain ... --query q7, or explain(..., query='q7') in Python."
+    >>> with as_typed(Typed("qrels.txt", {"old": "old.run", "new": "new.run"}, ["--rel", "2"])):
+    ...     print(how_to_explain("AP", "q7", ["old", "new"]))
+    Why: cranfield explain qrels.txt old.run new.run --rel 2 -m AP --query q7
     """
-    import shlex
-
     try:
         name = str(parse(measure) if isinstance(measure, str) else measure)
     except MeasureError:
@@ -23,4 +61,8 @@ def how_to_explain(measure: Measure | str, query: str) -> str:
     else:
         words, called = f"-m {shlex.quote(name)} ", f"{name!r}, {query!r}"
     words += f"--query {shlex.quote(query)}"
+    typed = _TYPED.get()
+    command = typed.command(systems) if typed is not None else None
+    if command is not None:
+        return f"Why: {command} {words}"
     return f"Why: cranfield explain ... {words}, or explain(..., {called}) in Python."
