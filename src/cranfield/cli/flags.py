@@ -262,7 +262,7 @@ def typed() -> str:
 def typed_for(command: click.Command) -> list[str]:
     """Return the options that were typed and that another command has, too, as a shell has them.
 
-    The measures are left out, and what is said of the output.
+    The measures and the options of the output are left out.
     """
     context = click.get_current_context()
     values, *_ = context.command.make_parser(context).parse_args(list(context.meta[_TYPED]))
