@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cranfield import figures
 from cranfield.measures import Definition, Measure, definitions, example_of
+from cranfield.measures.user_models import MODELS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference" / "measures"
 FORMULAS: dict[str, dict[str, str]] = tomllib.loads(
@@ -78,6 +79,22 @@ def worked(one: Measure, value: float | str) -> str:
     return f"`{one}` = `{arithmetic}` = {value:.4f}"
 
 
+def user_models() -> str:
+    """Return the list of the user models of CWL."""
+    rows = []
+    for model in MODELS.values():
+        meanings = [f"`{name}`: {one.meaning}." for name, one in model.parameters.items()]
+        text = " ".join([*model.documentation.split(), *meanings])
+        rows.append(f"- **`{model.pattern}`**: `{model.formula}`. {text} ({model.source})")
+    return "\n".join(rows)
+
+
+def documentation(definition: Definition) -> str:
+    """Return what a measure's declaration says about it; of CWL, with its user models as a list."""
+    text, models, _ = definition.documentation.partition("The user models:")
+    return f"{text}{models}\n\n{user_models()}" if models else text
+
+
 def section(definition: Definition) -> str:
     """Return the section of a measure."""
     one, value = example_of(definition)
@@ -95,7 +112,7 @@ def section(definition: Definition) -> str:
     parts = [
         f"## {definition.name}",
         f"`{definition.pattern}`",
-        definition.documentation,
+        documentation(definition),
         f"$${formula['latex']}$$",
         *([f"Here, {formula['where']}."] if "where" in formula else []),
         f"In words: {definition.formula}.",

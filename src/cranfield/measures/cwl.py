@@ -201,9 +201,9 @@ def cwl(
     the users of P, SDCG, NERR8 and NERR9 stop, and the cost that the users of BPM are ready to
     spend; the others go on.
 
-    Who never stops within the depth (RR, where nothing is found) has no last rank, and adds nothing
-    to ETU and ETC. With gains of 0 and 1, EU of P, RR and TrAP is P, RR and AP. TBG and U are
-    normalized here.
+    A user who never stops within the depth (RR, where nothing is found) has no last rank, and adds
+    nothing to ETU and ETC. With gains of 0 and 1, EU of P, RR and TrAP is P, RR and AP. TBG and U
+    are normalized here.
 
     Formula: EU = sum of W_i g_i; ETU = sum of L_i G_i; EC = sum of W_i c_i; ETC = sum of L_i
         K_i; ED = 1 / W_1; W_i = C_1 ... C_(i-1), divided by their sum; L_i = C_1 ... C_(i-1)

@@ -381,7 +381,7 @@ def ndcg_at_relevant(judged: Judged, *, gain: Gain = "linear") -> Floats:
     possible. 0 for a query whose judged documents gain nothing. Unjudged documents gain nothing.
 
     Formula: mean over the documents that gain something of DCG@i / DCG@i of the ideal ranking,
-        i = the document's rank; of the last rank where it was not retrieved
+        i = the document's rank; of nDCG where it was not retrieved
     Source: trec_eval ndcg_rel
     """
     hits, ideal = judged.hits, best_first(judged, gain)
@@ -406,13 +406,13 @@ def _discounted_gain(judged: Judged, ranked: Ranked, gain: Gain) -> Floats:
     traits=Traits(by_grade=by_gain),
 )
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
-    """Mean nDCG of the ranks where the ideal ranking comes to a lower gain.
+    """Mean nDCG at the ranks after which the gain of the ideal ranking falls.
 
     With 5 documents of gain 3 and 8 of gain 1: after ranks 5 and 13. If two documents more than
     that were retrieved, nDCG of the whole ranking counts as one point more (trec_eval's rule). 0
     for a query without a document of grade `rel`. Unjudged documents gain nothing.
 
-    Formula: mean of nDCG@p over the ranks p where the gain of the ideal ranking changes
+    Formula: mean of nDCG@p over the ranks p after which the gain of the ideal ranking falls
     Source: trec_eval Rndcg
     """
     hits, ideal = judged.hits, best_first(judged, gain)
