@@ -19,6 +19,7 @@ FORMULAS: dict[str, dict[str, str]] = tomllib.loads(
 )
 FAMILY = re.compile(r"(<!-- measures: ([\w ]+) -->\n).*(<!-- end -->)", re.S)
 TABLE = re.compile(r"(<!-- table: begin -->\n).*(<!-- table: end -->)", re.S)
+LINK = "[Bounds](../../background/incomplete-judgments.md#bounds)"
 BOUNDS = {"none": "none: it does not depend on grades", "refused": "none", "attained": "attained"}
 # What `docs/pictures` shows of the families whose documents count each on its own.
 WEIGHTS = {
@@ -106,7 +107,8 @@ def section(definition: Definition) -> str:
         f"- Source: {definition.source}",
     ]
     if not definition.is_text and not definition.traits.takes_groups:
-        facts.append(f"- Bounds: {BOUNDS.get(Measure(definition.name).bounds, 'proved')}")
+        bounds = BOUNDS.get(Measure(definition.name).bounds, "proved")
+        facts.append(f"- {LINK} over unjudged documents: {bounds}")
     if definition.aliases:
         facts.append(f"- Names elsewhere: {', '.join(f'`{name}`' for name in definition.aliases)}")
     parts = [
