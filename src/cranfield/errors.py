@@ -32,7 +32,7 @@ class CranfieldWarning(UserWarning):
     """A result that holds a number which may not mean what it seems to.
 
     Given once by each call of `evaluate`, `compare`, `gate` or `explain` that has such notes; the
-    values are computed all the same. `warnings.simplefilter("ignore", CranfieldWarning)` turns it
+    values are still computed. `warnings.simplefilter("ignore", CranfieldWarning)` turns it
     off.
 
     >>> import warnings

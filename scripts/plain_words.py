@@ -1,0 +1,108 @@
+"""Find words of the house's old dialect: python scripts/plain_words.py [FILE ...].
+
+Prints file, line, the words found and what to say instead. Reads Markdown pages whole, and the
+comments and strings of Python files, which are docstrings, help and messages. plain_words.toml has
+the words, and the files that are not checked yet; files that are named are checked anyway.
+"""
+
+import io
+import re
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+WORDS = Path(__file__).with_name("plain_words.toml")
+_CHECKED = ("README.md", "CHANGELOG.md", "benchmarks", "docs", "scripts", "src")
+_CODE = "\0"  # what a character of code becomes, so that no words are found across it
+_MARKS = re.compile(r"^[rbfuRBFU]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Words to avoid, and what to say instead, with examples of what it finds and does not."""
+
+    find: str
+    say: str
+    bad: list[str]
+    good: list[str]
+
+    def search(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the places in the text; a blank of the pattern matches any white space."""
+        return re.finditer(self.find.replace(" ", r"\s+"), text, re.IGNORECASE)
+
+
+def patterns() -> list[Pattern]:
+    """Return all patterns of plain_words.toml."""
+    return [Pattern(**one) for one in tomllib.loads(WORDS.read_text("utf-8"))["pattern"]]
+
+
+def unread() -> list[str]:
+    """Return the files and folders that are not checked yet, relative to the repository."""
+    names: list[str] = tomllib.loads(WORDS.read_text("utf-8"))["unread"]
+    return names
+
+
+def files() -> list[Path]:
+    """Return the files to check: Markdown and Python, except for those that are unread."""
+    skipped = [ROOT / name for name in unread()]
+    found: list[Path] = []
+    for name in _CHECKED:
+        path = ROOT / name
+        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
+        found += [one for one in inside if one.suffix in (".md", ".py")]
+    return [one for one in found if not any(one.is_relative_to(skip) for skip in skipped)]
+
+
+def prose(source: str) -> str:
+    """Return the comments and strings of Python code, each character in its old line and column.
+
+    Quotation marks and the signs of comments become blanks, so that words are also found across
+    lines and across strings that are written one after another.
+
+    >>> prose('n = f("it is " "so")  # a').replace(_CODE, ".")
+    '. . .. it is    so .    a'
+    """
+    lines = [re.sub(r"\S", _CODE, line) for line in source.splitlines(keepends=True)]
+    kept = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", None)}
+    blank = {getattr(tokenize, "FSTRING_START", None), getattr(tokenize, "FSTRING_END", None)}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in kept | blank:
+            continue
+        text = "" if token.type in blank else token.string
+        if token.type == tokenize.STRING:
+            text = _MARKS.sub(lambda mark: " " * len(mark[0]), text)
+        elif token.type == tokenize.COMMENT:
+            text = re.sub(r"^#+:?", lambda sign: " " * len(sign[0]), text)
+        (row, column), (last, end) = token.start, token.end
+        parts = text.split("\n") + [""] * (last - row + 1)
+        for i in range(row, last + 1):
+            line = lines[i - 1]
+            begin = column if i == row else 0
+            stop = end if i == last else len(line.rstrip("\n"))
+            part = parts[i - row][: stop - begin].ljust(stop - begin)
+            lines[i - 1] = line[:begin] + part + line[stop:]
+    return "".join(lines)
+
+
+def findings(path: Path) -> list[str]:
+    """Return a line for each of the words found in a file: where, which, and what to say."""
+    text = path.read_text("utf-8")
+    text = prose(text) if path.suffix == ".py" else text
+    name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    found = [
+        (text.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), one.say)
+        for one in patterns()
+        for match in one.search(text)
+    ]
+    return [f"{name}:{line}: {words!r}: say: {say}" for line, words, say in sorted(found)]
+
+
+if __name__ == "__main__":
+    checked = [Path(name).resolve() for name in sys.argv[1:]] or files()
+    lines = [line for path in checked for line in findings(path)]
+    print("\n".join(lines))
+    sys.exit(1 if lines else 0)

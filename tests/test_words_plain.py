@@ -1,0 +1,41 @@
+"""The house's old dialect does not come back: scripts/plain_words.toml lists it."""
+
+import doctest
+from pathlib import Path
+
+import plain_words
+import pytest
+
+PATTERNS = plain_words.patterns()
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda one: one.say)
+def test_a_pattern_finds_what_it_should(pattern: plain_words.Pattern) -> None:
+    assert pattern.bad
+    assert pattern.good
+    assert all(any(pattern.search(text)) for text in pattern.bad)
+    assert not [text for text in pattern.good if any(pattern.search(text))]
+
+
+def test_files_that_were_read_have_no_dialect() -> None:
+    found = plain_words.files()
+    assert Path(plain_words.__file__) in found
+    assert not [line for path in found for line in plain_words.findings(path)]
+
+
+def test_the_example_of_the_script_holds() -> None:
+    assert doctest.testmod(plain_words).failed == 0
+
+
+def test_what_is_unread_exists() -> None:
+    assert all((plain_words.ROOT / name).exists() for name in plain_words.unread())
+
+
+def test_words_are_found_in_comments_and_strings_only(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(
+        'hangs = on = lambda: 0\nx = ("it hangs "\n     "on")\n# which hangs\n# on that\n'
+        'y = f"hangs {x} on" f"{x} hangs on"\nz = """a\nhangs\non"""\nw = ["hangs", "on"]\n'
+    )
+    lines = [line.split(": ")[0] for line in plain_words.findings(path)]
+    assert lines == [f"{path}:{n}" for n in (2, 4, 6, 8)]
