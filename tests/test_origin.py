@@ -1,4 +1,4 @@
-"""Saved scores say how they were made: those that were made differently are not compared silently."""
+"""Saved scores say how they were made: scores made differently are not compared silently."""
 
 import json
 import random

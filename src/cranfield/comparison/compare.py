@@ -184,7 +184,7 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
 def _of_families(
     cells: Sequence[Cell], tested: Sequence[Tested], corrected: Sequence[Floats]
 ) -> Iterator[Note]:
-    """Return a note that each of several measures is corrected separately, and what all together would do."""
+    """Yield a note that measures are corrected separately, and what all together would leave."""
     settings = cells[0].settings
     n = sum(map(len, corrected))
     if len(cells) == 1 or settings.family == "all" or settings.correction == "none" or not n:
