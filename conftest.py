@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker("more")
-        for name in systems(item.path, getattr(item, "function", None)):
+        for name in systems(item.path, getattr(item, "originalname", "")):
             item.add_marker(name)
 
 

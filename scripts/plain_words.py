@@ -64,7 +64,7 @@ def prose(source: str) -> str:
     lines and across strings that are written one after another.
 
     >>> prose('n = f("it is " "so")  # a').replace(_CODE, ".")
-    '. . ... it is   so .    a'
+    '. . .. it is    so .    a'
     """
     lines = [re.sub(r"\S", _CODE, line) for line in source.splitlines(keepends=True)]
     kept = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", None)}

@@ -57,12 +57,11 @@ def feed(process: subprocess.Popen[bytes], n_bytes: int) -> None:
     process.stdin.flush()
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 @pytest.mark.parametrize("code", [MAIN, NAMED + MAIN])
 @pytest.mark.parametrize("command", ["evaluate", "convert"])
-def test_a_signal_leaves_no_file(
-    command: str, code: str, ending: signal.Signals, tmp_path: Path
-) -> None:
+def test_a_signal_leaves_no_file(command: str, code: str, name: str, tmp_path: Path) -> None:
+    ending = getattr(signal, name)
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     (folder := tmp_path / "folder").mkdir()
     arguments = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from helpers.systems_needed import systems
+from helpers.systems_needed import needs_posix, systems
 
 import cranfield
 
@@ -89,12 +89,35 @@ def test_fragments_of_the_changelog_have_a_kind() -> None:
             assert path.suffixes[-2][1:] in kinds, path.name
 
 
-def test_a_test_says_which_systems_it_can_run_on() -> None:
-    def forks() -> None:
-        import os
+@pytest.mark.parametrize(
+    ("file", "test", "marks"),
+    [
+        ("test_endings", "test_a_signal_leaves_no_file", {"posix", "linux"}),  # by a constant
+        (
+            "test_processes",
+            "test_a_child_forked_within_a_cached_property_evaluates",
+            {"posix"},
+        ),  # by a function
+        ("test_docs", "test_the_readme_shows_commands", {"posix"}),  # by an import
+        ("test_ids", "test_the_bytes_come_back", set()),
+    ],
+)
+def test_a_test_says_which_systems_it_can_run_on(file: str, test: str, marks: set[str]) -> None:
+    assert systems(ROOT / "tests" / f"{file}.py", test) == marks
 
-        os.fork()
 
-    assert systems(ROOT / "tests" / "test_habits.py", forks) == {"posix"}
-    assert systems(ROOT / "tests" / "test_docs.py", lambda: None) == {"posix"}  # by transcripts.py
-    assert systems(ROOT / "tests" / "test_ids.py", None) == set()
+def test_what_only_some_systems_have_is_not_named_where_a_file_is_imported(tmp_path: Path) -> None:
+    (path := tmp_path / "test_this.py").write_text(
+        "import os\n\n@mark(os.fork)\ndef test_decorated() -> None: ...\n"
+    )
+    assert needs_posix(path)
+    (path := tmp_path / "test_that.py").write_text(
+        "import os\n\ndef forks() -> None:\n    os.fork()\n\ndef test_it() -> None:\n    forks()\n"
+    )
+    assert not needs_posix(path)
+    assert systems(path, "test_it") == {"posix"}
+    assert systems(path, "test_other") == set()
+
+
+def test_files_have_the_same_bytes_on_every_system() -> None:
+    assert "* -text" in (ROOT / ".gitattributes").read_text("utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""Saved scores say how they were made: those that were made otherwise are not compared silently."""
+"""Saved scores say how they were made: scores made differently are not compared silently."""
 
 import json
 import random
@@ -147,11 +147,11 @@ def test_scores_made_alike_are_compared_without_a_word(save: Save) -> None:
 def test_other_options_are_refused_and_named(save: Save, more: list[str], said: str) -> None:
     old, new = save("old.json", BM25), save("new.json", DENSE, *more)
     for verb in (compare, lambda data: gate(data, baseline="bm25", margin=0.1)):
-        with pytest.raises(InputError, match="made otherwise than") as error:
+        with pytest.raises(InputError, match="made differently from") as error:
             verb([old, new])
         assert said in str(error.value)
         assert "new.json" in str(error.value)
-    with pytest.warns(CranfieldWarning, match="made otherwise"):
+    with pytest.warns(CranfieldWarning, match="made differently"):
         found = compare([old, new], differing="allow")
     assert codes(found) == ["made-otherwise"]
 

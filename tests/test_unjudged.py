@@ -565,7 +565,7 @@ def test_that_the_ideal_ranking_moves_is_printed_once(bounds: bool) -> None:
     qrels = {f"q{i:02}": {"a": 1, "b": i % 2} for i in range(12)}
     runs = [Run({query: list(docs) for query in qrels}, docs) for docs in ("ab", "ua")]
     found = str(compare(qrels, runs, "nDCG@2", bounds=bounds, test="t"))
-    assert "Whatever the unjudged documents are, diff lies in: ua" in found
+    assert "For any grades of the unjudged documents, diff is in: ua" in found
     assert ("unjudged: where diff may lie" in found) == bounds
     assert found.count("New grades change the ideal ranking, and with it both means.") == 1
 

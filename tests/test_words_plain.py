@@ -1,5 +1,6 @@
 """The house's old dialect does not come back: scripts/plain_words.toml lists it."""
 
+import doctest
 from pathlib import Path
 
 import plain_words
@@ -20,6 +21,10 @@ def test_files_that_were_read_have_no_dialect() -> None:
     found = plain_words.files()
     assert Path(plain_words.__file__) in found
     assert not [line for path in found for line in plain_words.findings(path)]
+
+
+def test_the_example_of_the_script_holds() -> None:
+    assert doctest.testmod(plain_words).failed == 0
 
 
 def test_what_is_unread_exists() -> None:

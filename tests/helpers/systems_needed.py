@@ -1,29 +1,40 @@
 """Which systems a test can run on, by what it uses: marks `posix` and `linux`.
 
 A test module that imports, itself or by another module of the tests or scripts, a module that only
-Linux and macOS have needs these; so does a test whose source names what only they have.
+Linux and macOS have needs these; so does one that names, where it is imported, a signal or a
+function that only they have. So does a test that uses what only they have: itself, or by a
+function, fixture or constant of its file or of conftest.py.
 """
 
 import ast
-import inspect
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 _MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "termios"}
+_ABSENT = re.compile(  # names that os and signal do not have on Windows
+    r"\b(os\.(fork|mkfifo|killpg|posix_\w+|pread|preadv|geteuid|getuid|WNOHANG|waitstatus_\w+)"
+    r"|signal\.SIG(KILL|HUP|PIPE|USR\d|ALRM))\b"
+)
 _POSIX = re.compile(
-    r"os\.(fork|mkfifo|kill|posix_\w+|set_blocking|geteuid|getuid|chmod|symlink)|symlink_to|/dev/"
+    rf"{_ABSENT.pattern}|os\.(kill|set_blocking|chmod|symlink)\b|symlink_to|/dev/"
     r"|SIG(KILL|TERM|HUP|PIPE|INT)|\"(sh|bash)\"|shell=True|demo_shell|RLIMIT"
 )
-_LINUX = re.compile(r"/proc\b|RLIMIT_AS|O_TMPFILE|malloc_trim|sched_|chromium|pdflatex|pdftotext")
+_LINUX = re.compile(
+    r"/proc\b|RLIMIT_AS|O_TMPFILE|malloc_trim|sched_|[\"']chromium|pdflatex|pdftotext"
+)
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
 
 
 def imported(path: Path) -> Iterator[str]:
     """Yield the modules that a file imports, at its top or in a function."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -31,9 +42,22 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{one.name}" for one in node.names)
 
 
+def _run_by_an_import(path: Path) -> str:
+    """Return the code that runs when a file is imported: all but the bodies of its functions."""
+    parts: list[ast.AST] = []
+    for node in _parsed(path).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            parts += node.decorator_list
+        elif not isinstance(node, ast.Expr):
+            parts.append(node)
+    return "\n".join(map(ast.unparse, parts))
+
+
 @cache
 def needs_posix(path: Path) -> bool:
-    """Tell whether a file imports what only Linux and macOS have, or a file that does."""
+    """Tell whether a file can be imported only on Linux and macOS, or imports such a file."""
+    if _ABSENT.search(_run_by_an_import(path)):
+        return True
     for name in imported(path):
         if name.partition(".")[0] in _MODULES:
             return True
@@ -45,15 +69,44 @@ def needs_posix(path: Path) -> bool:
     return False
 
 
-def systems(path: Path, function: Any) -> set[str]:
-    """Return the marks of a test: "posix", "linux", both, or none."""
-    try:
-        source = inspect.getsource(function) if inspect.isfunction(function) else ""
-    except OSError:
-        source = ""
+@cache
+def _definitions(path: Path) -> dict[str, ast.AST]:
+    """Return the functions, classes and constants at the top of a file."""
+    found: dict[str, ast.AST] = {}
+    for node in _parsed(path).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found[node.name] = node
+        elif isinstance(node, ast.Assign):
+            found |= {one.id: node for one in node.targets if isinstance(one, ast.Name)}
+    return found
+
+
+@cache
+def _used(path: Path, name: str) -> str:
+    """Return the source of what a test is, and of all that it uses of its file and conftest.py."""
+    definitions = _definitions(ROOT / "conftest.py") | _definitions(path)
+    parts, seen, left = [], {name}, [name]
+    while left:
+        node = definitions.get(left.pop())
+        if node is None:
+            continue
+        parts.append(ast.unparse(node).replace("'", '"'))
+        for one in ast.walk(node):
+            used = one.id if isinstance(one, ast.Name) else getattr(one, "arg", None)
+            if isinstance(used, str) and used not in seen:
+                seen.add(used)
+                left.append(used)
+    return "\n".join(parts)
+
+
+def systems(path: Path, test: str) -> set[str]:
+    """Return the marks of a test of a file: "posix", "linux", both, or none."""
+    if path.suffix != ".py":
+        return set()
+    used = _used(path, test)
     found = set()
-    if path.suffix == ".py" and (needs_posix(path) or _POSIX.search(source)):
+    if needs_posix(path) or _POSIX.search(used):
         found.add("posix")
-    if _LINUX.search(source):
+    if _LINUX.search(used):
         found |= {"posix", "linux"}
     return found

@@ -184,13 +184,13 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
 def _of_families(
     cells: Sequence[Cell], tested: Sequence[Tested], corrected: Sequence[Floats]
 ) -> Iterator[Note]:
-    """Say of several measures that each is corrected by itself, and what all together would do."""
+    """Yield a note that measures are corrected separately, and what all together would leave."""
     settings = cells[0].settings
     n = sum(map(len, corrected))
     if len(cells) == 1 or settings.family == "all" or settings.correction == "none" or not n:
         return
     text = (
-        "Each measure is corrected by itself; family='all' (--family all) corrects over all "
+        "Each measure is corrected separately; family='all' (--family all) corrects over all "
         f"{n:,} comparisons"
     )
     marked = np.concatenate(corrected) <= settings.alpha

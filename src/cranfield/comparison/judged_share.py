@@ -82,7 +82,7 @@ def _on_little_judged(result: Result, settings: Settings) -> list[str]:
     ]
     if bounded and result.letters is None:
         more = f", and {len(bounded) - 3} more (--format csv or json)" if len(bounded) > 3 else ""
-        lead = "Whatever the unjudged documents are, diff lies in"
+        lead = "For any grades of the unjudged documents, diff is in"
         moves = "" if settings.bounds else ideal_moves(result)  # the column's line says it
         said.append(f"{lead}: {', '.join(bounded[:3])}{more}.{moves}")
     return said

@@ -52,13 +52,13 @@ def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
         differences = _differences(first, one)
         if differences and alignment.differing == "error":
             raise InputError(
-                f"made otherwise than {first.path}: {'; '.join(differences)}",
+                f"made differently from {first.path}: {'; '.join(differences)}",
                 source=one.path,
                 hint=f"{_hint(first, one)}differing='allow' (--differing allow) takes them as they "
                 "are.",
             )
         if differences:
-            said = f"made otherwise than {first.path}: {'; '.join(differences)}."
+            said = f"made differently from {first.path}: {'; '.join(differences)}."
             yield Note("made-otherwise", "warning", said, source=one.path)
         shared = first.shared(one) if one is not first else None
         if shared is not None and shared < _HARDLY:
@@ -77,7 +77,7 @@ def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
 
 
 def _differences(first: Origin, other: Origin) -> list[str]:
-    """Return by what two files were made otherwise, of all that both say."""
+    """Return what differs in how two files were made, as far as both say it."""
     both = [name for name in first.recipe if name in other.recipe]
     if both and "convention" not in both:  # a recipe without one says that there was none
         both.append("convention")

@@ -213,7 +213,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     yield column(
         "unjudged",
         lambda pair: interval(pair.unjudged_low, pair.unjudged_high),
-        f"unjudged: where diff may lie, whatever the unjudged documents are.{ideal_moves(first)}",
+        f"unjudged: where diff may be, for any unjudged documents' grades.{ideal_moves(first)}",
         settings.bounds,
     )
 

@@ -192,7 +192,7 @@ class Difference(Shown):
             yield self._of_moves()
         elif self.parts:
             yield (
-                "By terms: the value is the sum of what each document adds where it stands, and "
+                "By terms: the value is the sum of what each document adds at its rank, and "
                 "all else is the same in both runs. So the changes add up: "
                 f"{total(np.array([one.change for one in self.parts])):+.6f}."
             )

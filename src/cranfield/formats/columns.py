@@ -97,7 +97,7 @@ _SCORE = (
 _GROUP = "subtopic subtopic_id intent intent_id aspect group"
 _WEIGHT = "weight subtopic_weight intent_weight"
 _CHANCE = "inclusion_probability probability inclusion_prob iprob"
-_SPANS = "of judgments by span: the first position, and that behind the last; both or none"
+_SPANS = "of judgments by span: the first position, and the one after the last; both or none"
 _COSTS = "what it costs to look at the document (seconds, or characters); optional, for CWL"
 _STRATA = "of judgments that are a sample; whole numbers"
 _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
@@ -153,7 +153,7 @@ COLUMNS: Mapping[Role, Column] = {
         *(_QRELS, "number", _CHANCE.split()),
         several="probabilities",
         stated_as="probability",
-        meaning="of being judged, likewise",
+        meaning="of being judged, for judgments that are a sample",
     ),
     "start": Column(
         *(_BOTH, "whole number", ["start", "start_char", "start_index"]),
@@ -165,7 +165,7 @@ COLUMNS: Mapping[Role, Column] = {
         *(_BOTH, "whole number", ["end", "end_char", "end_index"]),
         several="spans",
         beside="start",
-        meaning="likewise",
+        meaning=_SPANS,
     ),
     # Of trec_eval's files of preferences; no table has them.
     "subgroup": Column((), "id", ["subgroup"]),

@@ -81,7 +81,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             (rule("nDCG AP P R RR Success", judging={"ties": "given"}),),
             (
                 "Without make_comparable it refuses runs with other queries than the judgments'.",
-                "From 16 documents on, its order of equal scores is that of an unstable sort: no "
+                "From 16 documents on, its order of tied documents is that of an unstable sort: no "
                 "rule, not imitated.",
             ),
         ),
@@ -147,7 +147,7 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 "nDCG has the order of the rows; TrecRun(file) sorts them by score, then id "
                 "ascending.",
-                "A query without a relevant document is NaN by itself, and 0 in the mean.",
+                "A query without a relevant document is NaN alone, and 0 in the mean.",
             ),
         ),
         Convention(
@@ -242,7 +242,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                 ),
             ),
             (
-                "An empty list is NaN by itself, and 0 in the summary.",
+                "An empty list is NaN alone, and 0 in the summary.",
                 "A list without test items counts 0 if it is there, and is a ZeroDivisionError in "
                 "average precision.",
             ),
@@ -303,7 +303,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                 "Judged documents that were not retrieved fill the ranks below in nDCG and the hit "
                 "rate. Elsewhere what has a score of 0 or less counts as not relevant, and so do "
                 "they here; it depends on the scores that they are given.",
-                "But for nDCG, an unstable sort permutes equal scores: no rule, not imitated.",
+                "Except for nDCG, an unstable sort permutes tied documents: no rule, not imitated.",
                 "Negative grades count as they are in nDCG: not imitated.",
                 "With empty_target_action='skip', add queries='relevant'.",
             ),
@@ -330,7 +330,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                 "A query whose scores are all 0 or less counts 0 in P, R, AP and RR; here it is "
                 "left out of their mean. In R, and in P with adaptive_k, documents with such "
                 "scores still count in what is divided by; here they do not.",
-                "But for nDCG, an unstable sort permutes equal scores: no rule, not imitated.",
+                "Except for nDCG, an unstable sort permutes tied documents: no rule, not imitated.",
                 "Negative grades count as they are in nDCG: not imitated.",
             ),
         ),
@@ -343,7 +343,7 @@ CONVENTIONS: Mapping[str, Convention] = {
                 rule("RR", judging={"duplicates": "each"}, nDCG=_BINARY, AP={"over": "retrieved"}),
             ),
             (
-                "AP of one hit at rank 5 is 0.2, whatever else is relevant.",
+                "AP of one hit at rank 5 is 0.2, no matter what else is relevant.",
                 "A relevant document that a list repeats adds to AP, at each of its ranks, a "
                 "precision that counts it once: not imitated.",
                 "A list shorter than k is an IndexError, one without a hit a ZeroDivisionError in "
