@@ -934,7 +934,9 @@ def save(table: pa.Table, path: Path, rows: int = 1 << 20) -> str:
     if path.suffix == ".parquet":
         parquet.write_table(table, path, row_group_size=rows)
     elif path.suffix == ".feather":
-        feather.write_feather(table, path, chunksize=rows)
+        views = any("view" in str(column.type) for column in table.columns)
+        packing = "uncompressed" if views else "lz4"  # pyarrow before 26 crashes if it packs views
+        feather.write_feather(table, path, compression=packing, chunksize=rows)
     else:
         new = pa.ipc.new_file if path.suffix == ".arrow" else pa.ipc.new_stream
         with pa.OSFile(str(path), "wb") as file, new(file, table.schema) as writer:

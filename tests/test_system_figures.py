@@ -589,8 +589,14 @@ def test_the_gallery_is_what_is_drawn() -> None:
         assert f"(../pictures/{path.name})" in page
         root = ElementTree.parse(path).getroot()  # noqa: S314 - our own
         now = ElementTree.fromstring(figure.to_svg())  # noqa: S314 - our own
-        said, wanted = ([one.get("aria-label") for one in tree.iter()] for tree in (root, now))
+        said, wanted = (list(map(_label, tree.iter())) for tree in (root, now))
         assert said == wanted, path.name
+
+
+def _label(element: ElementTree.Element) -> str | None:
+    """Return the label of a mark; last digits of limits differ between versions of scipy."""
+    label = element.get("aria-label")
+    return label and re.sub(r"\d+\.\d{7,}", lambda found: f"{float(found[0]):.6f}", label)
 
 
 def test_of_one_query_there_is_no_interval() -> None:
