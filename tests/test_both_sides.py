@@ -438,7 +438,7 @@ def test_columns_that_cannot_be(columns: Any, said: str) -> None:
 def test_columns_of_what_is_read_already_have_no_effect() -> None:
     with pytest.raises(OptionError, match="still to be read"):
         evaluate(Qrels(ROWS), Run(ROWS), "RR", columns={"query_id": "x"})
-    with pytest.raises(OptionError, match="columns: an option of judgments and runs"):
+    with pytest.raises(OptionError, match="columns: applies to judgments and runs"):
         compare({"a": {"q": 1.0}, "b": {"q": 0.5}}, columns={"query_id": "x"})
 
 

@@ -543,7 +543,7 @@ def test_a_missing_score_is_an_error_unless_said_otherwise() -> None:
     assert [one.mean for one in drop["score"].systems] == [1.25 / 2, 1.25 / 2]
     assert drop["score"].query_ids == ["q1", "q3"]
     assert "1 of 3 queries left out" in str(drop)
-    with pytest.raises(InputError, match="no query has a score of every system"):
+    with pytest.raises(InputError, match="no query has a score for every system"):
         compare({"a": {"q1": 1.0}, "b": {"q2": 1.0}}, missing="drop")
 
 
@@ -1143,7 +1143,7 @@ def test_the_mark_goes_by_what_the_test_asks() -> None:
     pair = compare(given, test="sign")["score"]["new"]
     assert (pair.verdict, pair.wins, pair.losses) == ("better", 29, 1)
     assert pair.difference < 0
-    assert "By its mean, it is the other way round: new." in str(compare(given, test="sign"))
+    assert "The mean difference has the opposite sign: new." in str(compare(given, test="sign"))
     assert severities(compare(given, test="sign")["score"])["mean-disagrees"] == "warning"
     even = scores(old=[0.0] * 8, new=[0.1] * 7 + [-0.7])
     assert compare(even, test="t", alpha=0.4)["score"]["new"].verdict is None

@@ -107,10 +107,10 @@ def test_extremes_have_an_answer() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({}, "say one of"),
+        ({}, "state one of"),
         ({"effect": 0.1, "margin": 0.1, "sd": 1}, "not effect and margin"),
         ({"difference": 0.1}, "needs sd"),
-        ({"effect": 0.1, "sd": 1}, "goes without sd"),
+        ({"effect": 0.1, "sd": 1}, "takes no sd"),
         ({"effect": 0}, "no number of queries"),
         ({"effect": 1e-9}, "more than 1,000,000,000 queries"),
         ({"width": 1e-9, "sd": 1}, "more than 1,000,000,000 queries"),
@@ -118,7 +118,7 @@ def test_extremes_have_an_answer() -> None:
         ({"effect": math.nan}, "expected a number"),
         ({"effect": "0.1"}, "expected a number"),
         ({"margin": 0.1, "sd": -1}, "a number of at least 0"),
-        ({"margin": 1e-200, "sd": 1}, "out of all proportion"),
+        ({"margin": 1e-200, "sd": 1}, "too small or too large"),
         ({"effect": 0.1, "power": 0.04}, "more than alpha"),
         ({"effect": 0.1, "power": 1}, "above 0 and below 1"),
         ({"effect": 0.1, "alpha": 0}, "above 0 and below 0.5"),

@@ -162,7 +162,7 @@ def test_a_baseline_is_a_system_by_its_name_or_its_file(files: tuple[str, str]) 
     options: Any = {"margin": 0.1, "measures": "RR", "test": "bounded"}
     by_name = gate([old, new], baseline="old", **options)
     assert gate([old, new], baseline=old, **options).verdicts == by_name.verdicts
-    with pytest.raises(InputError, match="this file is none of them"):
+    with pytest.raises(InputError, match="this file is not"):
         gate(new, baseline=old, **options)
     with pytest.raises(InputError, match="not a list"):
         gate(NEW, baseline=OLD, **options)  # type: ignore[arg-type] # which is refused

@@ -56,7 +56,7 @@ def test_a_file_as_baseline_is_one_of_the_systems() -> None:
     assert (
         found.to_dict() == gate(QRELS, [BM25, DENSE], "AP", baseline="dense", margin=0.01).to_dict()
     )
-    with pytest.raises(InputError, match="this file is none of them"):
+    with pytest.raises(InputError, match="this file is not"):
         gate(QRELS, [BM25], "AP", baseline=DENSE, margin=0.01)
 
 

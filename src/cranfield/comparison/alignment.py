@@ -48,14 +48,14 @@ DEFAULT_MEASURES = "nDCG@10"
 class Evaluated:
     """Where scores come from: judgments and runs.
 
-    `judged` is, for each score, the share of what the measure looks at that is judged: (n_measures,
-    n_queries, n_systems). The first measures of `systems` are the aligned ones.
+    `judged` has, for each score, the share of judged documents among those that the measure looks
+    at: (n_measures, n_queries, n_systems). The first measures of `systems` are the aligned ones.
     """
 
     qrels: Qrels
     runs: Mapping[str, Run]
     systems: Systems
-    judged: Floats | None  # None of judgments in groups
+    judged: Floats | None  # None for judgments in groups
 
     @property
     def judging(self) -> Judging:
@@ -66,7 +66,7 @@ class Evaluated:
     def again(self) -> Sequence[tuple[Sequence[str], Judged]]:
         """Each run's queries, and the run as measures see it: for measures that come later.
 
-        The runs are read once more when this is first asked for, and judged as they were.
+        The first access reads the runs again and judges them with the same options.
         """
         costs = any(one.definition.traits.takes_cost for one in self.systems.measures)
         runs = list(self.runs.values())
@@ -80,25 +80,25 @@ class Evaluated:
 class Aligned:
     """Several systems' scores for the same queries.
 
-    `values` is (n_measures, n_queries, n_systems), without a NaN. `query_ids` stand in the order of
-    their bytes. A measure is its canonical text, or, where a file's name for it is not known, that
-    name.
+    `values` is (n_measures, n_queries, n_systems), without a NaN. `query_ids` are sorted by their
+    bytes. A measure has its canonical text as its name; an unknown measure keeps its name in the
+    file.
     """
 
     names: tuple[str, ...]  # of the systems
     measures: tuple[str, ...]
     query_ids: tuple[str, ...]
     values: Floats
-    notes: tuple[Note, ...]  # what to know of the data
+    notes: tuple[Note, ...]  # on the data
     recipe: Mapping[str, Any]
     source: "Evaluated | None" = None  # if they were evaluated here
 
     def known(self, measure: str) -> Measure | None:
-        """Return a measure by its text, None if only its name is known."""
+        """Return the Measure with this name; None if it is unknown."""
         return known_measure(measure)
 
     def rising(self, measure: str) -> bool:
-        """Return whether more is better; so it is taken to be if the measure is not known."""
+        """Return whether higher is better, as is assumed of an unknown measure."""
         known = known_measure(measure)
         return known is None or known.definition.higher_is_better is not False
 
@@ -108,14 +108,14 @@ class Aligned:
         return found
 
     def baseline(self, name: object) -> str:
-        """Return the system of this name, or of this file, which is the baseline.
+        """Return the name of the baseline, given that name or the path of its run.
 
-        Raises InputError if there is none.
+        Raises InputError if no system has this name or path.
         """
         hint = f"The systems are {', '.join(map(printable, self.names))}."
         if not isinstance(name, str | os.PathLike):
-            problem = f"the baseline is the name of one of the systems, not a {type(name).__name__}"
-            among = "Put the data among the systems, as in {'old': ..., 'new': ...}, and name them."
+            problem = f"the baseline must be the name of a system, not a {type(name).__name__}"
+            among = "Add the data to the systems under a name, as in {'old': ..., 'new': ...}."
             raise InputError(problem, hint=f"{among} {hint}")
         named = os.fspath(name)
         if named in self.names:
@@ -124,8 +124,8 @@ class Aligned:
             if os.path.realpath(named) in [os.path.realpath(one.path) for one in run.sources]:
                 return system
         if os.path.exists(named):
-            problem = "the baseline is one of the systems, and this file is none of them"
-            among = f"Put it among them, as in [{named!r}, ...]."
+            problem = "the baseline must be one of the systems, and this file is not"
+            among = f"Add it to them, as in [{named!r}, ...]."
             raise InputError(problem, source=named, hint=f"{among} {hint}")
         if os.path.splitext(named)[1] or os.path.dirname(named):  # a file's name
             said = "cannot be read: no such file, and no system of this name"
@@ -136,7 +136,7 @@ class Aligned:
 
 
 def hash_of(query_ids: Iterable[str]) -> str:
-    """Return a hash of query ids, by which two comparisons can be seen to share them."""
+    """Return a hash of query ids, which is the same for comparisons on the same queries."""
     return hashlib.sha256(b"\0".join(map(encode, query_ids))).hexdigest()
 
 
@@ -156,15 +156,15 @@ def align(
             {query_id: value}}}`; or saved per-query scores of any tool: a path, a list of paths, a
             table; or tables that hold both sides, as `evaluate` takes them.
         runs: as `evaluate` takes them. None: the first argument holds scores, or both sides.
-        measures: which to compare. [default: all that there are; nDCG@10 of qrels and runs]
+        measures: which to compare. [default: nDCG@10 for qrels and runs, else all that have scores]
         alignment: what to do with missing scores, and what columns of saved ones are.
-        judging: how runs are judged; not which queries count, which `alignment` says.
+        judging: how runs are judged, except which queries count: that depends on `alignment`.
         reading: how judgments and runs are read.
 
     Raises:
-        InputError: a score that is missing or is no number, no system, no query.
-        MeasureError: a measure that there are no scores for, or one of texts.
-        OptionError: options of judging, of scores that were made already.
+        InputError: a score is missing or not a number; there is no system, or no query.
+        MeasureError: a measure without scores, or with texts as values.
+        OptionError: options of reading or judging, with scores that exist already.
 
     """
     missing = alignment.missing
@@ -187,7 +187,7 @@ def align(
         return _evaluated(*both, wanted, missing or "zero", judging)
     check_scores(qrels)
     if given := {**judging.unusual(), **reading.unusual()}:
-        raise OptionError(f"{', '.join(given)}: an option of judgments and runs, not of scores")
+        raise OptionError(f"{', '.join(given)}: applies to judgments and runs, not to scores")
     try:
         found, notes, recipe = given_columns(qrels, alignment)
     except InputError as error:
@@ -199,7 +199,7 @@ def align(
 
 
 def _is_read_once(data: Any) -> bool:
-    """Tell whether some of the data are no files of this machine, which can be looked at before."""
+    """Tell whether some paths are not regular files: these may be readable only once."""
     if isinstance(data, str | os.PathLike):
         data = [data]
     if not isinstance(data, dict | list | tuple):
@@ -220,7 +220,7 @@ def _evaluated(
     wanted = [one for one in asked if not one.definition.is_text]
     if not wanted:
         raise MeasureError("there is no measure of numbers to compare")
-    # Judgments in groups do not say how much is judged, nor do those of relevant documents alone.
+    # The share judged is unknown for judgments in groups, and for lists of relevant documents.
     shares = (
         [] if judgments.in_groups or not judgments.graded else list(map(judged_measure, wanted))
     )
@@ -248,7 +248,7 @@ def _evaluated(
 
 
 def named_texts(measures: MeasuresLike) -> list[str]:
-    """Return the canonical texts of measures; of a name that is none, the name."""
+    """Return the canonical texts of measures; an unknown name is kept."""
     if isinstance(measures, Measure):
         return [str(measures)]
     several = [measures] if isinstance(measures, str) else measures
@@ -258,7 +258,7 @@ def named_texts(measures: MeasuresLike) -> list[str]:
 
 
 def _named(measure: str | Measure) -> Sequence[str | Measure]:
-    """Return the measures of a text; a text that names none may be what a file calls one."""
+    """Return the measures in a text; one without a measure is kept: it may be a file's own name."""
     if isinstance(measure, Measure):
         return [measure]
     if not isinstance(measure, str):
@@ -315,7 +315,7 @@ def _aligned(
 
 
 def _own_ids(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the query ids of each column; those that are the same are one object."""
+    """Return the query ids of each column; columns with equal ids share one object."""
     kept: dict[tuple[str, ...], tuple[str, ...]] = {}
     read: dict[int, tuple[str, ...]] = {}  # by the object that the column has
     for ids, _ in columns.values():
@@ -326,7 +326,7 @@ def _own_ids(columns: Columns) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def _places(query_ids: tuple[str, ...], own: tuple[str, ...]) -> Ints | None:
-    """Return where each query is among a column's own, -1 for nowhere; None: in the same places."""
+    """Return the position of each query in `own`, -1 if it is not there; None if both are equal."""
     if own == query_ids:
         return None
     place = dict(zip(own, range(len(own)), strict=True))
@@ -337,7 +337,7 @@ def _places(query_ids: tuple[str, ...], own: tuple[str, ...]) -> Ints | None:
 def _queries(
     columns: Columns, own: Mapping[tuple[str, str], tuple[str, ...]], missing: Missing
 ) -> tuple[tuple[str, ...], list[Note]]:
-    """Return the queries to compare on, and what to know of the others."""
+    """Return the queries to compare on, and notes on the others."""
     sets = {ids: frozenset(ids) for ids in dict.fromkeys(own.values())}
     first, *others = sets.values()
     every, shared = first.union(*others), first.intersection(*others)
@@ -347,7 +347,7 @@ def _queries(
         return tuple(sorted(every, key=encode)), []
     if missing == "drop":
         if not shared:
-            raise NothingSharedError("no query has a score of every system", hint=_MISSING_HINT)
+            raise NothingSharedError("no query has a score for every system", hint=_MISSING_HINT)
         n = len(every - shared)
         text = f"{n:,} of {len(every):,} queries left out: not every system has a score."
         return tuple(sorted(shared, key=encode)), [Note("dropped", "info", text, n)]

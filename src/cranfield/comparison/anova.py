@@ -14,20 +14,20 @@ PERMUTATIONS = 10_000
 
 @dataclass(frozen=True)
 class Anova:
-    """Variances of scores: of the systems' means, the queries' means, and what is left.
+    """Variances of scores: of the systems' means, of the queries' means, and the residual.
 
-    Two-way, as each query meets each system once (Sakai, Laboratory Experiments in Information
-    Retrieval, 2018).
+    Two-way: there is one score for each query and system (Sakai, Laboratory Experiments in
+    Information Retrieval, 2018).
     """
 
     systems: float  # mean squares
     queries: float
     residual: float
-    degrees: int  # of freedom, of what is left
+    degrees: int  # of freedom, of the residual
 
     @classmethod
     def of(cls, values: Floats) -> "Anova | None":
-        """Return the analysis of (n_queries, n_systems); None if either is one."""
+        """Return the analysis of (n_queries, n_systems); None with a single query or system."""
         n, m = values.shape
         if n < 2 or m < 2:
             return None
@@ -71,9 +71,9 @@ def randomised_tukey(
 ) -> Floats:
     """Return p-values corrected by permuting all systems' scores of each query: (n_pairs,).
 
-    The range of the means of a permutation is compared with each difference that was seen
-    (Carterette, ACM TOIS 2012; Sakai 2018). It tests that all systems are equal: one bad system
-    among them hides the differences between all others.
+    The range of the means of a permutation is compared with each observed difference (Carterette,
+    ACM TOIS 2012; Sakai 2018). It tests that all systems are equal: one bad system among them hides
+    the differences between all others.
     """
     n, m = paired.values.shape
     source = np.random.Generator(np.random.PCG64(seed))

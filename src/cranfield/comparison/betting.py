@@ -1,7 +1,7 @@
 """Bounded: a test of mean differences that holds for any number of queries, and at every look.
 
-All that it takes is that a query's score has a least and a greatest value. Against the claim that
-the mean difference is at most some bound, a gambler who owns 1 puts a share of it on every query's
+It assumes only that a query's score has a least and a greatest value. Against the claim that the
+mean difference is at most some bound, a gambler who owns 1 puts a share of it on every query's
 difference to be above the bound. If the claim is true, the game is fair or worse, so that the
 wealth reaches 1 / alpha with a chance of at most alpha, however many queries there are and however
 often one looks (Ville 1939). Which share is best is not known beforehand: the wealth is split
@@ -19,19 +19,19 @@ from cranfield.comparison.products import blocks, product
 
 BETS = 100
 _SHARES = (np.arange(BETS) + 0.5) / BETS  # of the most that cannot lose everything
-_FAR = 1e9  # times the range: a limit this far away is none
+_FAR = 1e9  # times the range: beyond it, there is no limit
 _NEAR = 1e-12  # times the range: how near a limit is found
 
 
 @dataclass(frozen=True)
 class Reach:
-    """How far a query's difference may lie from a bound that it is held against.
+    """How far a query's difference may lie from the bound that it is tested against.
 
     Scores are from `low` to `high`. If `against` is stated, every score is compared with that
-    number. Otherwise, differences are the system's score minus the baseline's; turned
-    where less is better (`rising` is False). If `whole` is None, a bound is the same for every
-    query. Otherwise it is a share of the baseline's score, of which `whole`, above 0, is the mean;
-    scores are then 0 at least.
+    number. Otherwise, differences are the system's score minus the baseline's, with the sign
+    reversed where less is better (`rising` is False). If `whole` is None, a bound is the same for
+    every query. Otherwise it is a share of the baseline's score, of which `whole`, above 0, is the
+    mean; scores are then 0 at least.
     """
 
     low: float
@@ -55,7 +55,7 @@ class Reach:
 
 
 def wealth(values: Floats, least: float, counts: Ints | None = None) -> float:
-    """Return the logarithm of what betting on a mean above 0 has made of 1.
+    """Return the logarithm of the wealth that betting on a mean above 0 has made of 1.
 
     `values` (n,) are each at least `least`, which is below 0, and occur `counts` (n,) times, else
     once. With every share of 1 / -least, the wealth is the mean of prod(1 + share * values).
@@ -64,7 +64,7 @@ def wealth(values: Floats, least: float, counts: Ints | None = None) -> float:
     >>> round(float(np.exp(wealth(np.full(50, 0.02), -0.98))), 10)
     1.7313385953
     """
-    if least >= 0:  # the claim is not even possible
+    if least >= 0:  # the claim is impossible
         return math.inf
     often = (np.ones(len(values)) if counts is None else counts.astype(np.float64))[:, None]
     made = np.concatenate(
@@ -80,7 +80,7 @@ def wealth(values: Floats, least: float, counts: Ints | None = None) -> float:
 def bounded(
     differences: Floats, bounds: Floats, reach: Reach, alpha: float, weights: Floats | None = None
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Hold mean differences against bounds from either side, as `one_sided` of the flips does.
+    """Test mean differences against bounds from either side, as `randomization.one_sided` does.
 
     `differences` is (n_queries, n_pairs), `bounds` (n_bounds, n_pairs), `weights` (n_queries,) as
     `one_sided` takes them, where `reach.whole` is stated. Returns the limits (n_pairs,), each at
@@ -95,7 +95,7 @@ def bounded(
             made = [one.wealth(sign, bound) for bound in of_column.tolist()]
             p = np.array([math.exp(-max(0.0, value)) for value in made])
             p = np.maximum(p, np.finfo(np.float64).tiny)  # no p-value is 0
-            # But for rounding: a bound that is not rejected is on this side of the limit.
+            # Rounding must not put a bound that is not rejected beyond the limit.
             limits = np.where(p > alpha, sign * of_column, np.inf)
             limit = min(sign * one.limit(sign, alpha), limits.min(initial=np.inf))
             found.append((sign * limit + 0.0, p))
@@ -107,7 +107,7 @@ def bounded(
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """One system's differences, equal ones together."""
+    """One system's differences: the distinct values, with their counts."""
 
     values: Floats  # (n_values,)
     weights: Floats
@@ -121,7 +121,7 @@ class _Column:
         return cls(kept[0], kept[1], counts, reach)
 
     def wealth(self, sign: int, bound: float) -> float:
-        """Return the wealth's logarithm against a mean of at most the bound; at least, if -1."""
+        """Return the logarithm of the wealth against a mean <= bound (sign 1) or >= bound (-1)."""
         ends = self.reach.ends(bound)
         least = ends[0] if sign > 0 else -ends[1]
         return wealth(sign * (self.values - bound * self.weights), least, self.counts)
@@ -129,7 +129,7 @@ class _Column:
     def limit(self, sign: int, alpha: float) -> float:
         """Return the bound nearest to the mean that the test does not reject, by bisection."""
         enough, size = -math.log(alpha), self.reach.high - self.reach.low
-        # At the mean, no bet has made anything: a product of factors of mean 1 is 1 at most.
+        # At the mean, no bet wins: a product of factors with mean 1 is at most 1.
         kept = float((self.values * self.counts).sum()) / int(self.counts.sum())
         step = size
         refused = kept - sign * step

@@ -44,7 +44,7 @@ class Queries(NamedTuple):
 
 
 class Cell:
-    """One measure, on some of the queries: what is compared.
+    """One measure on some of the queries: the scores to compare.
 
     `left` and `right` (n_pairs,) are the systems of each pair.
     """
@@ -60,8 +60,8 @@ class Cell:
     ) -> None:
         self.aligned, self.settings, self.measure = aligned, settings, measure
         self.queries = queries
-        self.known = aligned.known(measure)  # None if only its name is known
-        self.rising = aligned.rising(measure)  # whether more is better
+        self.known = aligned.known(measure)  # None if the measure is unknown
+        self.rising = aligned.rising(measure)  # whether higher is better
         self.scores = aligned.column(measure)[queries.rows]  # (n_rows, n_systems)
         # What is compared: logarithms if the measure has a geometric mean.
         self.paired = Paired(logs(self.known, self.scores), left, right)
@@ -73,20 +73,21 @@ class Cell:
 
     @property
     def sample(self) -> Sample:
-        """What is tested."""
+        """The pairs to test."""
         return Sample(self.queries.rows, self.paired, self.moments, self.flips)
 
 
 class Comparisons(NamedTuple):
-    """The comparisons that one is corrected with."""
+    """The comparisons that are corrected together."""
 
     n: int
-    told: int  # of which the corrected p is at most alpha
+    told: int  # how many have a corrected p of at most alpha
 
     def level(self, settings: Settings, told: bool) -> float:
-        """Return the level that the correction leaves a t-test of one of them.
+        """Return the level of a t-test of one of them, after the correction.
 
-        Holm's divides alpha by the number of those that are not told, itself included.
+        Holm's correction divides alpha by the number of comparisons that are not significant,
+        counting this one.
         """
         left = {"bonferroni": self.n, "holm": self.n - self.told + told}
         return max(settings.alpha / max(left.get(settings.correction, 1), 1), LEAST_SHARE)
@@ -99,7 +100,7 @@ def result_of(
     family: Comparisons,
     bounds: PairBounds | None,
 ) -> Result:
-    """Return what was found of all pairs; `corrected` are their p-values: (n_pairs,)."""
+    """Return the Result of a cell; `corrected` are the pairs' p-values: (n_pairs,)."""
     found = {
         **_differences(cell, tested),
         **_tests(cell, tested, corrected, family),
@@ -125,7 +126,7 @@ def result_of(
 
 
 def _listed(column: Any, n: int = 0) -> list[Any]:
-    """Return a column's values, None where a number does not exist; n times a value of all."""
+    """Return a column as a list, with None for NaN; a single value is repeated n times."""
     if not isinstance(column, np.ndarray):
         return column if isinstance(column, list) else [column] * n
     values: list[Any] = column.tolist()
@@ -171,11 +172,11 @@ def _percent(difference: float | None, mean: float, ratio: float | None) -> floa
 
 
 def _tests(cell: Cell, tested: Tested, corrected: Floats, family: Comparisons) -> dict[str, Any]:
-    """Return p-values, verdicts, and the differences that so many queries would have shown."""
+    """Return p-values, verdicts, and the differences that this many queries can detect."""
     settings, flips = cell.settings, cell.flips
     several = flips.n_queries > 1
     p = _listed(tested.p)
-    significant = [bool(one) for one in corrected <= settings.alpha]  # no NaN is
+    significant = [bool(one) for one in corrected <= settings.alpha]  # NaN is not
     shown, told = _belief(cell), significant
     if settings.test == "bayes":
         either = zip(shown["probability_better"], shown["probability_worse"], strict=True)
@@ -215,7 +216,7 @@ def _tests(cell: Cell, tested: Tested, corrected: Floats, family: Comparisons) -
 
 
 def _belief(cell: Cell) -> dict[str, Any]:
-    """Return how probable it is that a system is better, the same, worse, if that is shown."""
+    """Return the probabilities that a system is better, the same and worse, if they are shown."""
     rope = cell.settings.rope
     if rope is None and cell.settings.test != "bayes":
         return {}
@@ -253,7 +254,7 @@ def _effects(cell: Cell) -> dict[str, Any]:
 
 
 def _unjudged(cell: Cell, bounds: PairBounds | None) -> dict[str, Any]:
-    """Return what the differences may be, however the unjudged documents are graded, if known."""
+    """Return bounds of the differences over all grades of the unjudged documents, if known."""
     if bounds is None:
         return {}
     found = bounds.among(cell.queries.rows)

@@ -57,29 +57,29 @@ def compare(
             Scores, a dict `{name: Scores}` or `{name: {query_id: value}}`; or saved per-query
             scores of any tool: a path, a list of paths, a table.
         runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
-        measures: which to compare; each has a table. [default: all there are; nDCG@10 of runs]
-        slices: labels of queries, to compare on those of each label alone, too: a dict
+        measures: which to compare; each has a table. [default: nDCG@10 for runs, else all that have
+            scores]
+        slices: labels of queries; the queries of each label are also compared alone: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels.
-        **options: each option of `Settings` and `Alignment`; of judgments and runs, of `Reading`
-            and `Judging`, too.
+        **options: each option of `Settings` and `Alignment`; for judgments and runs, also of
+            `Reading` and `Judging`.
 
     A measure with a geometric mean, such as GMAP, is compared by the ratio of the geometric means:
-    tested are differences of logarithms, and `tie` and `rope` are differences of logarithms, too.
+    differences of logarithms are tested, and `tie` and `rope` are differences of logarithms, too.
 
     Returns:
-        a Comparison, which shows itself as tables.
+        A Comparison, which prints as tables.
 
     Warns:
-        CranfieldWarning: once, of all that makes tests and intervals doubtful (fewer than 10
-            queries, or fewer than 10 on which two systems differ; skewed differences), and of what
-            `evaluate` warns of (ranks that contradict the scores, ids that do not match). Its
-            `notes` say so, too.
+        CranfieldWarning: once, if tests and intervals are doubtful (fewer than 10 queries, or fewer
+            than 10 on which two systems differ; skewed differences), or where `evaluate` warns
+            (ranks that contradict the scores, ids that do not match). `notes` has the same.
 
     Raises:
-        InputError: scores that are missing or are no numbers; a baseline that is not there.
-        MeasureError: a measure that does not exist or that there are no scores for.
-        OptionError: an option with a value that it does not know, or that goes with no other.
+        InputError: scores that are missing or not numbers; an unknown baseline.
+        MeasureError: a measure that does not exist or has no scores.
+        OptionError: an option with an unknown value, or options that exclude each other.
 
     Sources: Smucker, Allan & Carterette, CIKM 2007; Urbano, Lima & Hanjalic, SIGIR 2019; Holm,
     Scandinavian Journal of Statistics 1979; Sakai, SIGIR Forum 2014.
@@ -104,10 +104,10 @@ def compare(
 def compared(
     aligned: Aligned, settings: Settings, labels: Any = None, *, unjudged: bool = True
 ) -> Comparison:
-    """Return what `compare` finds in scores that are aligned already; nothing is warned of.
+    """Compare aligned scores as `compare` does, without warnings.
 
-    `labels` are the `slices` of `compare`: labels of queries. A baseline is named as there.
-    `unjudged`: whether to look for what unjudged documents may change, as `compare` does.
+    `labels` are the `slices` of `compare`: labels of queries. `unjudged`: whether to compute how
+    much unjudged documents may change.
     """
     if not settings.all_pairs:
         named = aligned.names[0] if settings.baseline is None else settings.baseline
@@ -136,16 +136,16 @@ def compared(
     return Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
 
 
-MANY_DIFFERENCES = 2_000_000  # pairs x queries: of more, no flips are drawn for every pair
+MANY_DIFFERENCES = 2_000_000  # pairs x queries: with more, all pairs are compared without flips
 
 
 def every_pair(found: Comparison) -> Comparison:
     """Return a comparison of each system with each other by the same scores, without slices.
 
-    What compares all pairs already is returned as it is. The pairs have no bounds of what unjudged
-    documents may change. Where pairs x queries are more than 2,000,000, a test that draws flips or
-    resamples would take minutes: then it is the t-test, and a correction by flips becomes Holm's,
-    one by permutations Tukey's. A note says so.
+    A comparison of all pairs is returned unchanged. The pairs have no bounds for unjudged
+    documents. Where pairs x queries are more than 2,000,000, a test that draws flips or resamples
+    would take minutes: then it is the t-test, and a correction by flips becomes Holm's, one by
+    permutations Tukey's. A note says so.
 
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}, "c": {"q1": 0, "q2": 0}}
@@ -165,7 +165,7 @@ def every_pair(found: Comparison) -> Comparison:
     of_all = compared(aligned, settings, unjudged=False)
     text = (
         f"{n_pairs:,} pairs on {n_queries:,} queries are compared by the t-test, which draws no "
-        f"flips; {found.settings.test} is the test of those with the baseline."
+        f"flips; those with the baseline by {found.settings.test}."
     )
     note = Note("pairs-by-t", "info", text, count=n_pairs)
     return replace(of_all, data_notes=(*of_all.data_notes, note))
@@ -184,7 +184,7 @@ def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
 def _of_families(
     cells: Sequence[Cell], tested: Sequence[Tested], corrected: Sequence[Floats]
 ) -> Iterator[Note]:
-    """Yield a note that measures are corrected separately, and what all together would leave."""
+    """Yield a note that measures are corrected separately, and what one family would keep."""
     settings = cells[0].settings
     n = sum(map(len, corrected))
     if len(cells) == 1 or settings.family == "all" or settings.correction == "none" or not n:
@@ -197,7 +197,7 @@ def _of_families(
     if settings.correction in CORRECTIONS and marked.any():
         together = np.concatenate([pair for pair, _ in _of_family(cells, tested)]) <= settings.alpha
         left = int(np.count_nonzero(marked & together))
-        text += f", and leaves {left:,} of the {int(np.count_nonzero(marked)):,} that are marked"
+        text += f", and keeps {left:,} of {int(np.count_nonzero(marked)):,} marks"
     yield Note("family", "info", f"{text}.", count=n)
 
 
@@ -219,7 +219,7 @@ def _of_family(
     settings, paired = family[0].settings, family[0].paired
     p = np.concatenate([test.p for test in tested])
     n = len(p)
-    if settings.correction in ("tukey", "rtukey"):  # which know no baseline
+    if settings.correction in ("tukey", "rtukey"):  # these have no baseline
         n = math.comb(paired.values.shape[1], 2)
     absent = np.isnan(p)
     match settings.correction if len(p) else "none":
@@ -234,7 +234,7 @@ def _of_family(
             corrected = randomised_tukey(paired, seed=settings.seed)
         case "none":
             corrected = p
-        case correction:  # a pair that has no p-value counts as a comparison, too
+        case correction:  # a pair without a p-value counts as a comparison, too
             corrected = CORRECTIONS[correction](np.where(absent, 1.0, p))
     corrected = np.where(absent, np.nan, corrected)
     told = int(np.count_nonzero(corrected <= settings.alpha))

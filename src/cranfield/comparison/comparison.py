@@ -1,4 +1,4 @@
-"""Comparison: what compare returns, and the forms that it goes out in."""
+"""Comparison: what compare returns, and its output formats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -52,7 +52,7 @@ class Comparison(Shown):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """All that there is to know: of each result, with its measure, and of the data."""
+        """The notes on each result, with its measure, and on the data."""
         found = merged(
             (
                 (" of ".join(filter(None, (one.measure, one.of))), note)
@@ -64,9 +64,9 @@ class Comparison(Shown):
         return (*found, *self.data_notes)
 
     def slice(self, measure: str | Measure, name: str | None, label: str | None = None) -> Result:
-        """Return the result of one measure on the queries of one slice, of one label.
+        """Return the result of one measure on the queries of one slice of one label.
 
-        Without a name, on all queries.
+        If `name` is None, on all queries.
         """
         wanted = str(measure)
         if isinstance(measure, str) and measure not in self.aligned.measures:
@@ -89,9 +89,9 @@ class Comparison(Shown):
         """Return {query_id: score of `system` - score of `other`}, the largest changes first.
 
         Queries that do not change are left out. `other` is the baseline unless stated, `measure`
-        the first one; `n` keeps so many, `only` those on which `system` is better, or worse. Where
-        the measure has a geometric mean, the largest change is that with the ratio farthest from 1.
-        Raises OptionError if `n` is no number of queries, KeyError for a system that there is not.
+        the first one; `n` is the most to return, `only` keeps those on which `system` is better, or
+        worse. Where the measure has a geometric mean, the largest change is that with the ratio
+        farthest from 1. Raises OptionError if `n` is not a count, KeyError for an unknown system.
         """
         most = None if n is None else checked("n", n, whole(0))
         names = self.aligned.names
@@ -109,7 +109,7 @@ class Comparison(Shown):
     def _changes(self, result: Result, system: str, other: str) -> list[tuple[Change, float]]:
         """Return the queries on which two systems differ, the largest changes first.
 
-        And by how much `system` is better there, as it is compared.
+        Each comes with its gain: by how much `system` is better, in the unit that is compared.
         """
         names, query_ids = self.aligned.names, self.aligned.query_ids
         both = [names.index(other), names.index(system)]
@@ -124,9 +124,9 @@ class Comparison(Shown):
     def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
         """Return a table for each measure; then, if there are slices, one for each label.
 
-        `means` adds each system's mean with its own interval, `changes` the so many queries that
-        change most, of each pair: first those on which the system is worse, then those on which it
-        is better. Raises OptionError if that is no number of queries.
+        `means` adds each system's mean with its own interval. `changes` is how many of the queries
+        that change most to list for each pair: first those on which the system is worse, then those
+        on which it is better. Raises OptionError if it is not a count.
         """
         n_changes = checked("changes", changes, whole(0))
         found: list[Table] = []
@@ -158,7 +158,7 @@ class Comparison(Shown):
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure, slice and pair; what does not exist is None.
 
-        A row has all that a Pair has but `changes`, which is a list.
+        A row has every field of a Pair except `changes`, which is a list.
         """
         return self._dicts(
             (
@@ -173,7 +173,7 @@ class Comparison(Shown):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, as for JSON: also what it takes to do it again.
+        """Return everything as plain values, as for JSON, with what is needed to repeat it.
 
         `scores` are in the order of `query_ids`.
         """

@@ -1,4 +1,4 @@
-"""Many comparisons: p-values that keep their promise for a whole family of them.
+"""Many comparisons: p-values adjusted for a whole family of them.
 
 Each takes p-values (n_pairs,) and returns adjusted ones, in the same order, at most 1: a pair is
 significant if its adjusted p-value is at most alpha.
@@ -12,9 +12,9 @@ from cranfield.arrays.ranked import Floats, Ints, total
 def holm(p: Floats) -> Floats:
     """Adjust by Holm's step-down rule (Holm, Scandinavian Journal of Statistics 1979).
 
-    The smallest p-value is multiplied by their number m, the next by m - 1, and so on; none comes
-    out below one before it. Keeps the chance of any false alarm at alpha, whatever the test and
-    however the comparisons depend on each other.
+    The smallest p-value is multiplied by their number m, the next by m - 1, and so on; no adjusted
+    p-value is below the one before it. Keeps the chance of any false alarm at alpha, for any test
+    and any dependence between the comparisons.
 
     >>> holm(np.array([0.01, 0.04, 0.03]))
     array([0.03, 0.06, 0.06])

@@ -1,10 +1,10 @@
 """Edgeworth: p-values of sign flips by their moments, and whether Student's limits are as good.
 
-With many queries, the sum of values with signs drawn by chance is nearly normal. How nearly, its
-fourth and sixth cumulants say, which are known without any flip (Edgeworth's expansion: Hall, The
-Bootstrap and Edgeworth Expansion, 1992, chapter 2), and how coarse its steps are: values that are
-all multiples of a span have sums that are multiples of twice the span (Esseen, Acta Mathematica 77,
-1945).
+With many queries, the sum of values with signs drawn by chance is nearly normal. How nearly depends
+on its fourth and sixth cumulants, which are known without any flip (Edgeworth's expansion: Hall,
+The Bootstrap and Edgeworth Expansion, 1992, chapter 2), and on the size of its steps: values that
+are all multiples of a span have sums that are multiples of twice the span (Esseen, Acta Mathematica
+77, 1945).
 """
 
 import math
@@ -19,10 +19,10 @@ _STRAY = 40  # queries: if more are off a grid, sums are not on one
 
 
 def upper_tail(values: Floats) -> tuple[Floats, Floats]:
-    """Return how likely sums with random signs are at least as large as the sums: (n_pairs,).
+    """Return the probability that a sum with random signs is at least the sum: (n_pairs,).
 
-    `values` is (n_queries, n_pairs), not all 0. Also returns by how much it may be off: the terms
-    of the second order, whose signs are not relied on.
+    `values` is (n_queries, n_pairs), not all 0. Also returns an estimate of its error: the absolute
+    values of the terms of the second order.
 
     >>> import numpy as np
     >>> p, off = upper_tail(np.linspace(-0.99, 1, 8_000)[:, None])
@@ -46,16 +46,16 @@ def upper_tail(values: Floats) -> tuple[Floats, Floats]:
 def limits_agree(
     differences: Floats, low: Floats, high: Floats, level: float, weights: Floats | None = None
 ) -> Bools:
-    """Tell whether limits are those that the sign flips have, as nearly as matters: (n_pairs,).
+    """Tell whether limits are close enough to those of all sign flips: (n_pairs,).
 
     `differences` is (n_queries, n_pairs); `low` and `high` are limits of their means, of which a
     test by all sign flips rejects any that is farther away at `level`, on one side. With `weights`
-    (n_queries,), a limit is held against each query in proportion to its weight.
+    (n_queries,), a limit applies to each query in proportion to its weight.
 
-    Near is: within 0.0001 of the largest difference of a query, or of 1 if that is larger, and
-    within a hundredth of the distance of the limits (the ends that 100,000 flips find vary by a
-    five-hundredth of it). A limit is near if the flips reject what lies so much farther
-    outside, and do not reject what lies so much farther inside.
+    Close enough is: within 0.0001 of the largest difference of a query, or of 1 if that is larger,
+    and within a hundredth of the distance of the limits (the ends that 100,000 flips find vary by a
+    five-hundredth of it). A limit is close enough if the flips reject what lies that much farther
+    outside, and do not reject what lies that much farther inside.
     """
     near = _tolerance(differences, high - low)
     found = near > 0
@@ -73,9 +73,9 @@ def limits_agree(
 
 
 def _tolerance(differences: Floats, width: Floats) -> Floats:
-    """Return how far limits may be from each other, less what the steps of the sums take of it.
+    """Return how far apart limits may be, less the width of a step of the sums.
 
-    Not above 0 where nothing is near enough, as where only a few queries differ.
+    It is not above 0 where nothing is close enough, as where only a few queries differ.
     """
     n = len(differences)
     found = np.zeros(len(width))
@@ -83,7 +83,7 @@ def _tolerance(differences: Floats, width: Floats) -> Floats:
         size = np.abs(column)
         size = size[size > 0]
         if len(size) > _STRAY and math.isfinite(width[i]):
-            # All but a few lie on a grid, if there is one: none of these is below its span.
+            # If there is a grid, all but a few values lie on it: none of these is below its span.
             span = float(np.partition(size, _STRAY)[_STRAY])
             most = min(1.0, float(size.max()))
             found[i] = min(NEAR * most, _NEAR_BY_WIDTH * float(width[i])) - span / n

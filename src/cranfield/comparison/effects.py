@@ -1,4 +1,4 @@
-"""Effect sizes: how large a difference is beside how much scores vary; and whether to trust it."""
+"""Effect sizes: a difference relative to how much scores vary; and whether to trust it."""
 
 from typing import Literal
 
@@ -18,7 +18,7 @@ def effects_of(paired: Paired, moments: Moments) -> dict[str, Floats]:
     """Return the effect sizes of each pair by name: (n_pairs,); NaN where nothing varies.
 
     d_z: by the standard deviation of the differences (Sakai's of the paired t-test). Hedges: d_z
-    less its bias with few queries. Glass: by the standard deviation of the right system's scores
+    without its bias for few queries. Glass: by the standard deviation of the right system's scores
     (Sakai, SIGIR 2017). d_av: by the root of the mean variance of the two systems' scores. es_e: by
     the root of the residual variance of all systems' scores (Sakai, SIGIR Forum 2014).
     """
@@ -44,8 +44,8 @@ def cliff(paired: Paired, tie: float = TIE) -> Floats:
     """Return Cliff's delta of each pair: (n_pairs,), -1 to 1.
 
     The share of the scores of the left system, each beside each of the right one, that are greater,
-    less the share of those that are less (Cliff, Psychological Bulletin 1993). Scores are
-    not paired by their queries: it is no effect size of paired differences.
+    less the share of those that are less (Cliff, Psychological Bulletin 1993). Scores are not
+    paired by their queries: it is not an effect size of paired differences.
     """
     rising, n = np.sort(paired.values, axis=0), paired.n_queries
     found = []
@@ -73,12 +73,12 @@ def skewness(paired: Paired, moments: Moments) -> Floats:
 
 
 def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
-    """Return why a test and an interval of a mean difference may not keep their promise.
+    """Return why the test and the interval of a mean difference may be wrong, or None.
 
     `changed` of `n` queries differ. Where none does, the interval has no width; where fewer than 10
-    do, the sample need not hold the large differences that are rare. Else by the skewness G of the
-    differences, where n < 25 G^2 (Cochran, Sampling Techniques, 3rd ed. 1977, p. 42). Fewer than 10
-    queries in all have a note of their own.
+    do, the sample may lack the rare, large differences. Else the skewness G of the differences
+    decides: they are doubtful if n < 25 G^2 (Cochran, Sampling Techniques, 3rd ed. 1977, p. 42).
+    Fewer than 10 queries in all have a separate note.
 
     >>> doubt_of(50, 0, None), doubt_of(5_000, 9, 0.1)
     ('identical', 'few-changes')

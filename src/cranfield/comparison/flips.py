@@ -1,4 +1,4 @@
-"""Sign flips: signs of queries, all or drawn by chance, and what scores add up to under them.
+"""Sign flips: the signs of queries, all or drawn by chance, and sums of scores with them.
 
 All pairs of systems share the flips: sums over the queries of each system's scores, with their
 signs, are computed once, and the difference of two of these is the pair's.
@@ -21,18 +21,18 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.lazy import cached_property, kept_while_small
 from cranfield.progress import stage
 
-ALL_UP_TO = 20  # queries: so many have all their flips tried
-MANY = 7_000  # queries: of more, sums of signs are bounded, drawn until p is known, and shared
+ALL_UP_TO = 20  # queries: up to this many, all flips are tried
+MANY = 7_000  # queries: with more, p is a bound, or flips are drawn until p is known
 FLIPS = 100_000
 SEED = 42
-MOST_FLIPS = 10_000_000  # intervals hold some numbers for each
+MOST_FLIPS = 10_000_000  # intervals keep some numbers for each
 _CELLS = 131_072  # of the sums of a part: 1 MB, most of which stays in a core's cache
 _FEWEST = 8_192  # flips of a part: many more than the 256 sums of a table, made for each part
 _OCTETS = 16_000_000  # of the signs of a part: 16 MB
 _TABLES = 131_072  # numbers in the tables that are made at once
 
 Words = NDArray[np.uint64]
-Part = tuple[int, int]  # the first of some flips, and the first that is none of them
+Part = tuple[int, int]  # the number of the first flip, and of the one after the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,11 @@ class Paired:
 
     @kept_while_small
     def differences(self) -> Floats:
-        """Each query's differences, 0 where scores are the same but for rounding.
+        """Each query's differences, 0 where scores are equal up to rounding.
 
         (n_queries, n_pairs)
         """
-        # A pair's stand side by side: that is the order in which their sums are added up.
+        # A pair's differences are adjacent in memory: that is the order in which they are added.
         scores = np.ascontiguousarray(self.values.T)
         found = np.empty((len(self.left), self.n_queries))
         step = max(1, _CELLS // (4 * max(1, self.n_queries)))  # pairs that fit in a core's cache
@@ -87,16 +87,16 @@ class Paired:
 
     @cached_property
     def slack(self) -> Floats:
-        """By how much two sums may differ and are the same but for rounding: (n_pairs,)."""
+        """The difference up to which two sums are equal, given rounding: (n_pairs,)."""
         found: Floats = 1e-12 * np.abs(self.differences).sum(axis=0)
         return found
 
     @cached_property
     def alone(self) -> Bools:
-        """Whether each pair's differences are added up as they are: (n_pairs,).
+        """Whether each pair's differences are added up directly: (n_pairs,).
 
-        They are where they are much less than the scores: the difference of two large sums would
-        be but rounding. So are all where there are no more pairs than systems.
+        They are where they are much smaller than the scores: the difference of two large sums would
+        be mostly rounding error. All are if there are no more pairs than systems.
         """
         size = np.abs(self.values).sum(axis=0)
         found: Bools = self.slack < 1e-14 * (size[self.left] + size[self.right])
@@ -107,9 +107,9 @@ class Paired:
         return self.basis(self.alone)
 
     def basis(self, alone: Bools) -> tuple[Floats, Ints, Ints]:
-        """Return columns (n_queries, n_columns), and of which two each pair is the difference.
+        """Return columns (n_queries, n_columns), and the two whose difference each pair is.
 
-        A pair that is `alone` (n_pairs,) has a column of its own, and -1 for the second one.
+        A pair that is `alone` (n_pairs,) has its own column, and -1 for the second one.
         """
         m = len(self.left)
         own = self.differences[:, alone]
@@ -127,7 +127,7 @@ class Paired:
         return int(self._basis[0].shape[1])
 
     def columns(self, words: Words) -> Floats:
-        """Return what pairs' sums under flips are differences of: (width, n_flips)."""
+        """Return the columns' sums under flips, of which a pair takes two: (width, n_flips)."""
         return signed_sums(self._basis[0], words)
 
     def sums(self, columns: Floats, order: Iterable[int] | None = None) -> Iterator[Floats]:
@@ -158,7 +158,7 @@ def signed_sums(values: Floats, words: Words) -> Floats:
     at_once = max(1, _TABLES // (256 * max(1, width)))
     for begin in range(0, n_octets, at_once):
         for i, table in enumerate(_tables(by_octet[begin : begin + at_once]), begin):
-            # A byte is no index beyond a table: "clip" leaves out the test for one.
+            # A byte is never beyond the table: "clip" skips the check.
             table.take(octets[i // 8, :, i % 8], axis=0, out=added, mode="clip")
             found += added
     return np.ascontiguousarray(found.T)
@@ -180,11 +180,11 @@ def _tables(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Flips:
-    """Signs for n queries: all there are, if these are few, or `drawn` by chance.
+    """Signs for n queries: all there are, if there are few queries, or `drawn` by chance.
 
     The signs of a flip depend on the seed, its number and the number of queries, and on nothing
-    else. Where all are tried, only those are looked at that leave the first query's sign: the
-    others are their negatives.
+    else. Where all are tried, only those that keep the first query's sign are looked at: the others
+    are their negatives.
     """
 
     n_queries: int
@@ -222,7 +222,7 @@ class Flips:
         """Return the signs of the flips from number `begin` to before `end`: (n_words, n_flips).
 
         Each query has a bit, 1 for plus: eight to a byte, the first one the highest, and eight
-        bytes to a word of 64 bits, in the order of memory. What is left of the last word is 0.
+        bytes to a word of 64 bits, in the order of memory. Unused bits of the last word are 0.
         """
         n = self.n_queries
         if self.exact:
@@ -236,14 +236,15 @@ class Flips:
     def share(self, counts: Ints) -> Floats:
         """Return counts of flips looked at as p-values.
 
-        Of flips drawn by chance, the one that was seen is one more (Phipson & Smyth 2010).
+        Where flips are drawn by chance, the observed signs count as one more (Phipson & Smyth
+        2010).
         """
         if self.exact:
             return counts / self.looked_at
         return (counts + 1) / (self.drawn + 1)
 
     def needed(self, alpha: float) -> int:
-        """Return the least count of which the share is above alpha."""
+        """Return the least count whose share is above alpha."""
         least = int(alpha * self.looked_at)
         while self.share(np.array(least)) > alpha and least > 0:
             least -= 1

@@ -1,17 +1,17 @@
 """Gate: whether systems are not worse than the baseline by more than a margin, or good enough.
 
 A test that finds no difference has not shown that there is none. Here the margin is stated first,
-and a system passes if its mean difference is shown to lie above -margin (non-inferiority) or
+and a system passes if its mean difference is significantly above -margin (non-inferiority) or
 between -margin and margin (equivalence by two one-sided tests: Schuirmann, Journal of
 Pharmacokinetics and Biopharmaceutics 15, 1987).
 
-A margin that is a share of the baseline's mean is held against each query in proportion to the
-baseline's score: that a system keeps 98 % of the mean is to say that the mean of new - 0.98 * old
-is above 0. So the baseline's mean is not taken as known. Limits are those of the ratio of the two
-means (Fieller, JRSS-B 16, 1954), in the unit of the difference; the t test, where these do not
-exist, takes those of new - 0.98 * old.
+A margin that is a share of the baseline's mean applies to each query in proportion to the
+baseline's score: a system keeps 98 % of the mean if the mean of new - 0.98 * old is above 0. So the
+baseline's mean is not taken as known. Limits are those of the ratio of the two means (Fieller,
+JRSS-B 16, 1954), in the unit of the difference; where these do not exist, the t test takes those of
+new - 0.98 * old.
 
-What a mean has to reach, whatever the baseline, is a threshold.
+A threshold is a number that a mean must reach, without a baseline.
 """
 
 import math
@@ -71,8 +71,8 @@ def gate(
 ) -> Gate:
     """Judge whether systems are not worse than a baseline by more than a margin, or good enough.
 
-    With `at_least`, the mean of each system must reach a number, or, with `limit`, its lower limit;
-    with a baseline and a margin, its difference is judged; with both, both must hold.
+    With `at_least`, the mean of each system must reach a number (with `limit`, its lower limit
+    must). With a baseline and a margin, its difference is judged. With both, both must hold.
 
     For each system and measure: PASS if the lower limit of the mean difference is above -margin;
     FAIL if not, and the upper limit is below 0: it is significantly worse; else UNDECIDED. With
@@ -82,10 +82,10 @@ def gate(
 
     Limits of a mean do not hold where few queries differ: a rare, large loss may not be among those
     that were sampled. If fewer than 10 queries differ, a system whose mean is lower (with
-    `equivalence`: is another) is UNDECIDED at best; if none does, it passes, and the verdict says
-    that the two are identical. If every score of both is the worst that there is, as where no
-    judged document was retrieved, nothing is shown: the system is UNDECIDED.
-    The test "bounded" is valid for any number of queries, and needs none of this.
+    `equivalence`: different) is UNDECIDED at best; if no query differs, it passes, and the verdict
+    says that the two are identical. If every score of both is the worst possible, for example
+    because no judged document was retrieved, nothing is shown: the system is UNDECIDED. The test
+    "bounded" is valid for any number of queries, without these rules.
 
     A measure whose mean over the queries is geometric (GMAP) is judged by the ratio of the means.
 
@@ -93,29 +93,29 @@ def gate(
         qrels: judgments, as `evaluate` takes them; or, without runs, scores of several systems, as
             `compare` takes them.
         runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
-        measures: which to judge by the margin. [default: all scores that there are; nDCG@10 of
-            runs]
-        baseline: the name of the system that the others are held against, or its file.
+        measures: which to judge by the margin. [default: nDCG@10 for runs, else all that have
+            scores]
+        baseline: the name of the system that the others are compared with, or its file.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
-        **options: each option of `GateSettings` and `Alignment`; of judgments and runs, of
-            `Reading` and `Judging`, too.
+        **options: each option of `GateSettings` and `Alignment`; for judgments and runs, also of
+            `Reading` and `Judging`.
 
     Returns:
         A Gate: a verdict for each system and measure, the notes, and the recipe that repeats it.
 
     Warns:
-        CranfieldWarning: once, if a verdict may not mean what it seems to: few queries differ, a
-            few large differences decide, the margin is too wide, or the baseline cannot be worse.
-            `found.notes` says so, too.
+        CranfieldWarning: once, if a verdict may mislead: few queries differ, a few large
+            differences decide, the margin is too wide, or the baseline cannot be worse.
+            `found.notes` has the same.
 
     Raises:
-        InputError: scores that are missing, or out of the range; no such baseline, or no system
-            but it.
-        OptionError: nothing to judge by; a margin of no size, or larger than anything that can be
-            lost; an option with a value out of its range; the test "bounded" of a measure whose
-            range is not known; a number in `at_least` that no system can reach, or that every one
-            does.
+        InputError: scores that are missing, or out of the range; an unknown baseline, or no other
+            system.
+        OptionError: neither a margin nor `at_least`; a margin that is not above 0, or is larger
+            than any possible loss; an option with a value out of its range; the test "bounded" for
+            a measure whose range is unknown; a number in `at_least` that no system can reach, or
+            that every system reaches.
 
     >>> old = {f"q{i}": 0.5 for i in range(15)}
     >>> new = {f"q{i}": 0.5 + 0.01 * (i % 3) for i in range(15)}
@@ -149,7 +149,7 @@ def gate(
         baseline = aligned.baseline(baseline)
         others.remove(baseline)
         if not others:
-            raise InputError(f"there is no system but the baseline, {baseline}")
+            raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
             contrast_of(aligned, measure, baseline, stated, settings.range, settings.test)
             for measure in aligned.measures
@@ -174,7 +174,7 @@ def gate(
 def _recipe(
     aligned: Aligned, settings: GateSettings, ranges: Mapping[str, list[float]]
 ) -> dict[str, Any]:
-    """Return what repeats a gate, beside the numbers that were stated."""
+    """Return what is needed to repeat a gate, apart from the margin and the thresholds."""
     ids = aligned.query_ids
     drawn = settings.drawn(len(ids))
     return {
@@ -203,13 +203,13 @@ def _stated(
     if baseline is not None:
         if margin is None:
             raise OptionError(
-                "a baseline needs a margin: by how much a system may be worse before it matters, "
-                "as in margin=0.01; a share of the baseline's mean is taken, too, as '2%'"
+                "a baseline needs a margin, the largest loss that does not matter: margin=0.01, or "
+                "'2%' of the baseline's mean"
             )
         return Margin.of(margin)
     if margin is not None:
         raise OptionError(
-            f"margin={margin!r:.40}: worse than which system? State the baseline (--baseline), too"
+            f"margin={margin!r:.40}: a margin needs a baseline: state it, too (--baseline)"
         )
     if not least:
         raise OptionError(
@@ -235,7 +235,7 @@ def _verdict(
     n, changed, sd = tested.moments.n, int(tested.changed[i]), or_none(tested.moments.sd[i])
     margin, is_bounded = contrast.margin, settings.test == "bounded"
     outcome = outcome_of(tested, i, settings)
-    if not changed and contrast.at_worst:  # as where the judgments are those of other documents
+    if not changed and contrast.at_worst:  # for example, with judgments of other documents
         outcome = "UNDECIDED"
     # A margin may be larger only where the baseline cannot be worse.
     most = max(contrast.most, margin)
@@ -243,11 +243,11 @@ def _verdict(
     p = tested.p_above[0, i]
     if settings.equivalence:
         p = np.maximum(p, tested.p_below[2, i])
-    # Where nothing differs, only the bounded test has something to say.
+    # Where nothing differs, only the bounded test has a result.
     silent = not changed and not is_bounded
     needed = None
     if outcome == "UNDECIDED" and changed and sd is not None and not is_bounded:
-        # With fewer than so many, too few would differ.
+        # With fewer, too few queries would differ.
         differing = math.ceil(FEW * n / changed) if changed < FEW else 0
         needed = max(queries_to_pass(settings, margin, sd), differing)
     kept = settings.changes
@@ -300,7 +300,7 @@ def _notes(
     contrasts: Sequence[Contrast],
     settings: GateSettings,
 ) -> Iterator[Note]:
-    """Yield what to know of the verdicts."""
+    """Yield notes on the verdicts."""
     by_measure = {one.measure: one for one in contrasts}
     for one in verdicts:
         yield from _notes_on(one, by_measure[one.measure], settings)
@@ -313,7 +313,7 @@ def _notes(
         unknown = contrast.range is None and contrast.rising and not below_0
         if contrast.at_worst:
             if any(one.changed for one in of_this):
-                said = f"every {measure} is {contrast.base[0]:g}, and none can be worse: no system "
+                said = f"every {measure} is {contrast.base[0]:g}, the worst possible: no system "
                 yield Note("baseline-at-worst", "warning", f"{said}can fail.", source=baseline)
         elif unknown and not stated.percent and exceeds(stated.size, value):
             said = f"{measure} of {baseline} is {value:.4g}: if no score can be below 0, a margin "
@@ -326,19 +326,19 @@ def _by_student(verdicts: Sequence[Verdict], thresholds: Sequence[Threshold]) ->
     """Yield a note if limits of the randomization test are Student's."""
     if "t" in {*(one.method for one in verdicts), *(one.method for one in thresholds)}:
         text = (
-            f"More than {MANY:,} queries: limits and p by Student's t, whose limits differ from "
-            "those of all flips by less than 0.0001, and a hundredth of their distance."
+            f"More than {MANY:,} queries: limits and p by Student's t. Its limits differ from "
+            "those of all flips by less than 0.0001 and a hundredth of their distance."
         )
         yield Note("t-interval", "info", text)
 
 
 def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Iterator[Note]:
-    """Yield what to know of one verdict."""
+    """Yield notes on one verdict."""
     named = f"{one.system} ({one.measure})"
     if not one.changed and contrast.at_worst:
         said = (
             f"every score is {contrast.base[0]:g}, also the baseline's: nothing is shown, so it is "
-            "UNDECIDED. Are these the judgments of these runs? `cranfield check` tells."
+            "UNDECIDED. Do the judgments match the runs? See `cranfield check`."
         )
         yield Note("nothing-shown", "warning", said, one.n, named)
         return
@@ -369,7 +369,7 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
             said += f", too few for limits of a mean: a rare, large {rare} is not ruled out."
         yield Note("few-changes", "warning", said, one.changed, named)
     if one.queries_needed is not None and one.queries_needed <= one.n:
-        said = "has as many queries as needed, and may differ by about the margin."
+        said = "has as many queries as needed: the true difference may be near the margin."
         yield Note("near-margin", "info", said, one.n, named)
 
 
@@ -382,6 +382,6 @@ def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
         if doubt_of(one.n, one.changed, skew) == "skewed":
             said = (
                 f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
-                f"narrow; {math.ceil(25 * skew**2):,} queries would do."
+                f"narrow; {math.ceil(25 * skew**2):,} queries would be enough."
             )
             yield Note("skewed", "warning", said, one.n, f"{one.system} ({one.measure})")

@@ -1,4 +1,4 @@
-"""How much of what systems rank is judged, and what the rest may change in a comparison."""
+"""The share of each system's documents that is judged, and what the others may change."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ _APART = 0.05
 def judged_shares(aligned: Aligned, measure: str, rows: Bools) -> list[tuple[float | None, bool]]:
     """Return the share of what each system ranks on these queries that is judged, if it is known.
 
-    And whether it is little: more than 0.05 below that of another system.
+    Also whether the share is low: more than 0.05 below that of another system.
     """
     if aligned.source is None or aligned.source.judged is None:
         return [(None, False)] * len(aligned.names)
@@ -35,7 +35,7 @@ def unjudged_bounds(
 ) -> list[PairBounds | None]:
     """Return the bounds of each pair's difference, for each measure, with those of each query.
 
-    Unless they were `asked` for, only where a system has little judged and they are found quickly.
+    Unless `asked` for, only where a system's judged share is low and bounds are quick to compute.
     """
     source = aligned.source
     everywhere = np.ones(len(aligned.query_ids), np.bool_)
@@ -62,7 +62,7 @@ def unjudged_bounds(
 
 
 def on_judged(results: Sequence[Result], settings: Settings) -> list[str]:
-    """Return sentences on systems with little judged, each after the slices it applies to."""
+    """Return sentences on systems with a low judged share, each after the slices it applies to."""
     slices: dict[str, list[str]] = {}
     for result in results:
         for one in _on_little_judged(result, settings):
@@ -72,7 +72,7 @@ def on_judged(results: Sequence[Result], settings: Settings) -> list[str]:
 
 
 def _on_little_judged(result: Result, settings: Settings) -> list[str]:
-    """Return sentences on systems with little judged."""
+    """Return sentences on systems with a low judged share."""
     little = {one.name for one in result.systems if one.little_judged}
     said = ["! more than 0.05 below the share of another system."] if little else []
     bounded = [
@@ -89,7 +89,7 @@ def _on_little_judged(result: Result, settings: Settings) -> list[str]:
 
 
 def ideal_moves(result: Result) -> str:
-    """Return a sentence on a measure of which any mean may fall if more is found relevant."""
+    """Return a sentence for a measure divided by an ideal, which new grades change."""
     known = any(one.unjudged_low is not None for one in result.pairs)
     moves = known and parse(result.measure).linear == "ratio"
     return " New grades change the ideal ranking, and with it both means." if moves else ""

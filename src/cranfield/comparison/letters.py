@@ -1,4 +1,4 @@
-"""Compact letter display: which of many systems are not told apart.
+"""Compact letter display: which of many systems do not differ significantly.
 
 Systems share a letter if and only if they were not found to differ (Piepho, Journal of
 Computational and Graphical Statistics, 2004). A letter is a set of systems of which no two differ;
@@ -23,7 +23,7 @@ def letters(n_systems: int, different: Iterable[tuple[int, int]]) -> list[str]:
     >>> letters(4, [(0, 2), (0, 3), (1, 3)])
     ['a', 'ab', 'bc', 'c']
     """
-    # Sets of systems are the bits of whole numbers.
+    # A set of systems is an integer with one bit per system.
     alike = [(1 << n_systems) - 1 ^ 1 << i for i in range(n_systems)]
     for i, j in different:
         alike[i] &= ~(1 << j)
@@ -36,7 +36,7 @@ def letters(n_systems: int, different: Iterable[tuple[int, int]]) -> list[str]:
 
 
 def _grown(alike: list[int]) -> list[int]:
-    """Return sets of systems that are alike, such that each pair that is has one of them."""
+    """Return sets of systems that do not differ, such that every such pair is in one of them."""
     groups = []
     to_do = list(alike)  # those with which a system has no letter in common yet
     for i, others in enumerate(alike):
@@ -44,7 +44,7 @@ def _grown(alike: list[int]) -> list[int]:
             groups.append(1 << i)
         while to_do[i]:
             group, left = 1 << i, alike[i]
-            chosen = to_do[i].bit_length() - 1  # the farthest: what is between is often alike, too
+            chosen = to_do[i].bit_length() - 1  # the farthest: those between are often alike, too
             while True:
                 group |= 1 << chosen
                 left &= alike[chosen]

@@ -1,4 +1,4 @@
-"""Margins: by how much a system may be worse, and what that is under each measure."""
+"""Margins: by how much a system may be worse, and how much that is under each measure."""
 
 import math
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class Margin(NamedTuple):
 
     @property
     def meant(self) -> str:
-        """A question whether a share was meant, of a number that is like one of percent."""
+        """A question whether percent were meant, if the number is from 1 to 99."""
         share = not self.percent and 1 <= self.size < 100
         return f": did you mean '{self.size:g}%'?" if share else ""
 
@@ -41,20 +41,20 @@ class Margin(NamedTuple):
             size = math.nan
         if not 0 < size < math.inf:
             raise OptionError(
-                f"margin={margin!r:.40}: expected a number above 0, as in 0.01 or '2%': by how "
-                "much a system may be worse before it matters"
+                f"margin={margin!r:.40}: expected the largest loss that does not matter, a number "
+                "above 0, as in 0.01 or '2%'"
             )
         if percent and size >= 100:
             raise OptionError(
-                f"margin={margin!r:.40}: a system may lose less than all of the baseline's mean; "
-                "expected less than 100%, as in '2%'"
+                f"margin={margin!r:.40}: a share of the baseline's mean must be below 100%; "
+                "expected for example '2%'"
             )
         return cls(said, size / 100 if percent else size, percent)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contrast(Question):
-    """The question that the gate asks of one measure, and the scores that it is about."""
+    """The differences to test under one measure, and the scores that they come from."""
 
     measure: str
     known: Measure | None
@@ -71,24 +71,24 @@ class Contrast(Question):
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """The range as it is compared, of logarithms for one; infinite if that is not known."""
+        """The range in the unit that is compared, such as logarithms; infinite if it is unknown."""
         if self.range is None:
             return -math.inf, math.inf
         return ends_of(self.known, *self.range)
 
     @property
     def worst(self) -> float:
-        """The worst score of a query, as it is compared."""
+        """The worst score of a query, in the unit that is compared."""
         return self.ends[0 if self.rising else 1]
 
     @property
     def most(self) -> float:
-        """The most that a query's difference may be; infinite if that is not known."""
+        """The largest difference that a query may have; infinite if the range is unknown."""
         return self.ends[1] - self.ends[0]
 
     @property
     def at_worst(self) -> bool:
-        """Whether every score of the baseline is the worst that there is, as far as is known."""
+        """Whether every score of the baseline is the worst possible, as far as is known."""
         if self.range is None:
             nowhere_below = not (self.scores < 0).any()
             return self.rising and nowhere_below and not self.base.any()
@@ -96,7 +96,7 @@ class Contrast(Question):
 
 
 def exceeds(margin: float, most: float) -> bool:
-    """Whether a margin is larger than the most that can be lost, by more than rounding."""
+    """Tell whether a margin exceeds the largest possible loss, by more than rounding."""
     return margin > most * (1 + 1e-9)
 
 
@@ -113,10 +113,11 @@ def contrast_of(
     stated: tuple[float, float] | None,
     test: GateTest,
 ) -> Contrast:
-    """Return the question about one measure.
+    """Return the contrast of all systems with the baseline under one measure.
 
     `stated` is the range of scores if it was given. Raises OptionError for a margin that has no
-    meaning here, or that nothing can lose; InputError for a score that is out of the range.
+    meaning here, or that is larger than any possible loss; InputError for a score that is out of
+    the range.
     """
     at = aligned.names.index(baseline)
     values, known = aligned.column(measure), aligned.known(measure)
@@ -145,12 +146,12 @@ def contrast_of(
 def _size(
     margin: Margin, measure: str, known: Measure | None, baseline: str, base: Floats
 ) -> tuple[float, Floats | None]:
-    """Return the margin in the unit that is compared; of a share, each query's weight, too."""
+    """Return the margin in the unit that is compared, and for a share each query's weight."""
     if is_geometric(known):
         if not margin.percent:
             raise OptionError(
-                f"margin={margin.stated!r}: {measure} is a geometric mean, of which ratios are "
-                "judged: state a share of it, as in '2%'"
+                f"margin={margin.stated!r}: {measure} is a geometric mean and judged by ratios: "
+                "state a share of it, as in '2%'"
             )
         return -math.log1p(-margin.size), None
     if not margin.percent:
@@ -164,7 +165,7 @@ def _size(
     if (weights < 0).any():
         raise OptionError(
             f"margin={margin.stated!r}: {measure} of {baseline} is below 0 for some queries and "
-            "above 0 for others, which has no shares; state a number"
+            "above 0 for others: a share is not defined; state a number"
         )
     return margin.size * abs(whole), weights
 
@@ -185,7 +186,7 @@ def scores_range(
     wrong = outside(values, low, high)
     if not len(wrong):
         return low, high
-    if stated is None and test != "bounded":  # in another unit: in percent, for one
+    if stated is None and test != "bounded":  # in another unit, such as percent
         return None
     query, system = wrong[0].tolist()
     raise InputError(
@@ -196,19 +197,19 @@ def scores_range(
 
 
 def _reach(contrast: Contrast) -> Reach:
-    """Return how far differences may lie from bounds, by the range of scores."""
+    """Return how far differences may lie from bounds, given the range of scores."""
     low = contrast.ends[0]
     if contrast.weights is not None and low < 0:
         raise OptionError(
-            f"margin={contrast.given.stated!r}: the test 'bounded' takes a share of scores of at "
-            f"least 0, and {contrast.measure} may be {low:g}; state a number"
+            f"margin={contrast.given.stated!r}: as a share, it needs scores of at least 0 for the "
+            f"test 'bounded', but {contrast.measure} may be {low:g}; state a number"
         )
     whole = None if contrast.weights is None else contrast.base_mean
     return Reach(*contrast.ends, contrast.rising, whole)
 
 
 def _refuse_all_of_it(contrast: Contrast, baseline: str) -> None:
-    """Raise OptionError for a margin larger than anything that this baseline can lose."""
+    """Raise OptionError for a margin larger than this baseline's largest possible loss."""
     mean_compared = float(logs(contrast.known, np.array([contrast.base_mean]))[0])
     most = abs(mean_compared - contrast.worst)  # in the unit of the margin
     if contrast.at_worst or not exceeds(contrast.margin, most):

@@ -15,9 +15,9 @@ MeanInterval = tuple[float, float | None, float | None]  # a mean, and the ends 
 def mean_intervals(measure: Measure | None, scores: Floats, alpha: float) -> list[MeanInterval]:
     """Return each system's mean and the ends of its 1 - alpha interval, by Student's t.
 
-    `scores` are (n_queries, n_systems). No end is beyond what a score may be. Of one query there is
-    no interval. Of a measure with a geometric mean, the mean and the ends are those of the
-    logarithms, turned back.
+    `scores` are (n_queries, n_systems). Ends are cut to the range of scores. With one query there
+    is no interval. For a measure with a geometric mean, the mean and the ends are computed from
+    logarithms and transformed back.
 
     >>> import numpy as np
     >>> from cranfield.measures import parse

@@ -1,4 +1,4 @@
-"""Non-inferiority: what tests show of mean differences held against a margin."""
+"""Non-inferiority: tests of mean differences against a margin."""
 
 import math
 from collections.abc import Sequence
@@ -18,24 +18,24 @@ from cranfield.comparison.settings import Design, GateSettings
 from cranfield.comparison.significance import TIE, Moments, student
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
-# By what the randomization test's limits and p-values are known: by all flips that there are, by
-# all that were drawn, or by Student's t, which agrees.
+# How the randomization test's limits and p-values were computed: by all possible flips, by all that
+# were drawn, or by Student's t, which agrees.
 GateMethod = Literal["exact", "drawn", "t"]
 _POWER = 0.8
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """One measure's differences from the baseline, and the margin to hold them against."""
+    """One measure's differences from the baseline, and the margin to test them against."""
 
     gains: Floats  # (n_queries, n_systems); above 0 is better
     margin: float
-    weights: Floats | None = None  # of a margin that is a share: the baseline's scores, of mean 1
+    weights: Floats | None = None  # if the margin is a share: the baseline's scores, with mean 1
     reach: Reach | None = None  # for the bounded test
 
 
 class Held(NamedTuple):
-    """One measure's differences, held against -margin, 0 and margin."""
+    """One measure's differences, tested against -margin, 0 and margin."""
 
     moments: Moments
     changed: Ints  # queries that differ: (n_systems,)
@@ -49,10 +49,9 @@ class Held(NamedTuple):
 
 
 def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
-    """Hold the mean differences against -margin, 0 and margin, by the test.
+    """Test the mean differences against -margin, 0 and margin.
 
-    Of more than `many` queries, the sign flips' limits and p-values are those of Student's t where
-    the limits agree.
+    With more than `many` queries, Student's t replaces the sign flips where the limits agree.
     """
     (n, k), gains, alpha = question.gains.shape, question.gains, settings.alpha
     bounds = np.repeat([[-question.margin], [0.0], [question.margin]], k, axis=1)
@@ -78,7 +77,7 @@ def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
 def _told(
     shown: tuple[Floats, Floats, Floats, Floats], alpha: float
 ) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
-    """Return limits, on which side of the bounds the mean is shown to be, and the p-values."""
+    """Return limits, whether the mean is significantly above or below each bound, and p-values."""
     lower, upper, p_above, p_below = shown
     return lower, upper, p_above <= alpha, p_below <= alpha, p_above, p_below
 
@@ -91,7 +90,7 @@ def _of_many(
     settings: GateSettings,
     drawn: Flips,
 ) -> Held:
-    """Hold differences of many queries: by Student's t where that has the sign flips' limits."""
+    """Test differences of many queries, by Student's t where its limits agree with the flips'."""
     gains, alpha, weights = question.gains, settings.alpha, question.weights
     shown = _t(question, moments, bounds, settings)
     near = limits_agree(gains, shown[0], shown[1], alpha, weights)
@@ -120,7 +119,7 @@ def outcome_of(tested: Held, i: int, settings: GateSettings) -> Outcome:
 
 
 def least_p(settings: GateSettings, n: int) -> float:
-    """Return the least p-value that n queries can give, whatever their differences."""
+    """Return the least p-value that n queries can give, for any differences."""
     if settings.test == "bounded":
         return math.exp(-wealth(np.ones(n), -1.0))
     drawn = settings.drawn(n)
@@ -128,20 +127,23 @@ def least_p(settings: GateSettings, n: int) -> float:
 
 
 def queries_to_pass(settings: GateSettings, margin: float, sd: float) -> int:
-    """Return how many queries let a system as good as the baseline pass in _POWER of cases."""
-    # Two one-sided tests both pass at least so often if each fails half as often.
+    """Return the number of queries with which a system as good as the baseline passes.
+
+    The probability of passing is _POWER.
+    """
+    # Both of two one-sided tests pass this often if each fails half as often as both may.
     chance = (1 + _POWER) / 2 if settings.equivalence else _POWER
     n = queries_for(Design(margin=margin, sd=sd, power=chance, alpha=settings.alpha))
-    # With fewer, not even the only flip of as large a mean would be rare enough.
+    # With fewer, even a single flip of all 2^n is more than alpha.
     return n if settings.test == "t" else max(n, math.ceil(-math.log2(settings.alpha)))
 
 
 def unchanged_to_pass(alpha: float, margin: float, most: float) -> int:
     """Return how many queries without a change rule out a mean loss of the margin.
 
-    `most`, above the margin, is what one query may lose. A mean loss of the margin takes a share of
-    margin / most of all queries at least; n queries have none of these with a chance of
-    (1 - margin / most)^n.
+    `most`, above the margin, is what one query may lose. A mean loss of the margin needs losses on
+    a share of at least margin / most of all queries; n queries include none of these with a
+    probability of (1 - margin / most)^n.
     """
     return math.ceil(math.log(alpha) / math.log1p(-margin / most))
 
@@ -149,12 +151,13 @@ def unchanged_to_pass(alpha: float, margin: float, most: float) -> int:
 def _t(
     question: Question, moments: Moments, bounds: Floats, settings: GateSettings
 ) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
-    """Return the limits of the mean, and on which side of the bounds it is, by the t test.
+    """Return the limits of the mean, and whether it is above or below the bounds, by the t test.
 
-    Where the bounds are shares, p is that of the queries' differences less the bound's share of the
+    Where the bounds are shares, p tests the queries' differences minus the bound's share of the
     baseline. The limits are Fieller's; where the baseline's scores vary so much that these do not
-    exist, the limits of the same differences that have p. Without variance there is no p-value, and
-    both limits are the mean; of fewer queries than could show anything to the sign flips, none.
+    exist, they are the limits of the differences that p tests. Without variance there is no
+    p-value, and both limits are the mean; with fewer queries than the sign flips need for
+    significance, there are no limits.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -170,7 +173,7 @@ def _t(
     t = student(over, error)
     least = np.finfo(float).tiny  # no p-value is 0
     p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
-    # A t test would be sure of two queries that do not vary.
+    # Otherwise, two queries that do not vary would be significant.
     enough = (error > 0) | (2.0**-n <= settings.alpha)
     above, below = (over > far * error) & enough, (-over > far * error) & enough
     # Where the baseline's scores vary much, a bound may be rejected and one farther from the mean
@@ -189,7 +192,7 @@ def _t(
     else:
         low = np.where(above.any(axis=0), np.where(above, low, -np.inf).max(axis=0), low[0])
         high = np.where(below.any(axis=0), np.where(below, high, np.inf).min(axis=0), high[at])
-    # The limits, but for rounding.
+    # Rounding must not put a limit on the wrong side of a bound.
     lower = np.minimum(low, np.where(above, np.inf, bounds).min(axis=0)) + 0.0
     upper = np.maximum(high, np.where(below, -np.inf, bounds).max(axis=0)) + 0.0
     some = enough.any(axis=0)
@@ -198,7 +201,7 @@ def _t(
 
 
 def _agree(p: Floats, shown: Bools, farther: int, nearer: int) -> None:
-    """Let the mean be beyond the nearer of two bounds only if it is beyond the farther one."""
+    """Let a mean be beyond the nearer of two bounds only if it is beyond the farther one."""
     p[nearer] = np.where(shown[farther], p[nearer], np.fmax(p[nearer], p[farther]))
     shown[nearer] &= shown[farther]
 

@@ -14,12 +14,12 @@ from cranfield.render.numbers import percent, some
 
 _HASH = "judgments_sha256"
 _NO_OPTIONS = {_HASH, "cranfield", "qrels", "bounds"}  # in a recipe; `qrels` is a format
-_HARDLY = 0.02  # of the documents of two runs: if they have fewer in common, a note warns
+_HARDLY = 0.02  # the share of documents that two runs have in common below which a note warns
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a file of scores says of how they were made; nothing, but for this library's JSON."""
+    """How the scores of a file were made, as far as it says so, as only cranfield's JSON does."""
 
     path: str
     recipe: Mapping[str, Any]
@@ -40,10 +40,10 @@ class Origin:
 
 
 def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
-    """Yield what to know of how the scores of several files were made.
+    """Yield notes on how the scores of several files were made.
 
     Raises InputError for a file whose scores were made with other options or judgments than those
-    of the first, unless `alignment` allows that. Where a file does not say, nobody can know.
+    of the first, unless `alignment` allows that. A file that does not say how is not compared.
     """
     if len(origins) < 2:
         return
@@ -63,15 +63,15 @@ def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
         shared = first.shared(one) if one is not first else None
         if shared is not None and shared < _HARDLY:
             said = (
-                f"of the documents retrieved there and in {first.path}, less than "
-                f"{percent(_HARDLY)} are the same: were they cut, or named, anew?"
+                f"of the documents retrieved here and in {first.path}, less than "
+                f"{percent(_HARDLY)} are the same: were documents split or renamed?"
             )
             yield Note("other-documents", "warning", said, source=one.path)
     silent = [one.path for one in origins if _HASH not in one.recipe]
     if silent:
         said = (
-            "by which judgments these scores were made is not known: they may be others. (JSON has "
-            "it, as `cranfield evaluate -q -o scores.json` writes it.)"
+            "the judgments behind these scores are not known, and may differ. (JSON records them: "
+            "`cranfield evaluate -q -o scores.json`.)"
         )
         yield Note("judgments-unknown", "info", said, source=some(silent))
 
@@ -79,7 +79,7 @@ def alike(origins: Sequence[Origin], alignment: Alignment) -> Iterator[Note]:
 def _differences(first: Origin, other: Origin) -> list[str]:
     """Return what differs in how two files were made, as far as both say it."""
     both = [name for name in first.recipe if name in other.recipe]
-    if both and "convention" not in both:  # a recipe without one says that there was none
+    if both and "convention" not in both:  # a recipe without one means: no convention
         both.append("convention")
     found = [
         f"{name}={other.recipe.get(name)}, not {first.recipe.get(name)}"
@@ -95,7 +95,7 @@ def _hint(first: Origin, other: Origin) -> str:
     shared = first.shared(other)
     if shared is not None and shared < _HARDLY:
         return (
-            "Their runs have hardly a document in common: if the documents were cut or named anew, "
-            "evaluate both by ids that stayed the same. "
+            "Their runs have almost no documents in common: if documents were split or renamed, "
+            "evaluate both by ids that did not change. "
         )
-    return "Evaluate both runs anew, with the same judgments and options. "
+    return "Evaluate both runs again, with the same judgments and options. "

@@ -1,7 +1,7 @@
 """Tests of each pair alone: its p-value, and the interval of its mean difference.
 
-Of more than 7,000 queries, tests by sign flips draw no more flips than p needs (`sequential`), and
-intervals are Student's where those that all flips give are as good as the same (`edgeworth`).
+With more than 7,000 queries, tests by sign flips draw no more flips than p needs (`sequential`),
+and intervals are Student's where these agree with those of all flips (`edgeworth`).
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from cranfield.comparison.significance import (
 )
 from cranfield.progress import steps
 
-# p-values, their standard errors, and by what they are known: (n_pairs,) each.
+# p-values, their standard errors, and how they were computed: (n_pairs,) each.
 _Known = tuple[Floats, Floats, list[Method | None]]
 
 
@@ -55,7 +55,7 @@ class Tested(NamedTuple):
     low: Floats  # of the interval of the difference, infinite where it has no end
     high: Floats
     interval: Sequence[str]  # how it was made
-    error: Floats  # the standard error of p that comes of drawing
+    error: Floats  # the standard error of p, from drawing flips
     method: Sequence[Method | None]
 
 
@@ -80,7 +80,7 @@ def pairs_tested(
 
 
 def _alone(sample: Sample, settings: Settings) -> Tested:
-    """Return the test of pairs that share no flips with those on other queries."""
+    """Return the test of pairs that share no flips with other slices."""
     _, paired, moments, flips = sample
     m = len(paired.left)
     none = np.full(m, np.nan)
@@ -135,7 +135,7 @@ def _by_differences(slices: Sequence[Sequence[Sample]], settings: Settings) -> l
 
 
 def _by_ranks(slices: Sequence[Sequence[Sample]], settings: Settings) -> list[list[Tested]]:
-    """Return Wilcoxon's tests of many queries: of ranks, which are others in each slice."""
+    """Return Wilcoxon's tests of many queries: of ranks, which differ between slices."""
     return [[_of_ranks(one, settings) for one in of_slice] for of_slice in slices]
 
 
@@ -149,7 +149,7 @@ def _of_ranks(sample: Sample, settings: Settings) -> Tested:
 def p_values(paired: Paired, flips: Flips, many: int = MANY) -> Floats:
     """Return the two-sided p-values of mean differences by sign flips: (n_pairs,).
 
-    Of more than `many` queries, by no more flips than p needs.
+    With more than `many` queries, by no more flips than p needs.
     """
     return _of_many(paired, flips)[0] if paired.n_queries > many else sign_flip(paired, flips)
 
@@ -176,9 +176,9 @@ def _drawn(
 
 
 def _student(sample: Sample, settings: Settings) -> tuple[Floats, Floats, Bools]:
-    """Return the ends of Student's intervals, and whether they are as good as those of all flips.
+    """Return the ends of Student's intervals, and whether they agree with those of all flips.
 
-    These have to be looked for where they are not.
+    Where they do not, the intervals have to come from all flips.
     """
     low, high = t_interval(sample.moments, settings.alpha)
     near = limits_agree(sample.paired.differences, low, high, settings.alpha / 2)
@@ -186,7 +186,7 @@ def _student(sample: Sample, settings: Settings) -> tuple[Floats, Floats, Bools]
 
 
 def _known(drawn: Drawn, bound: Floats) -> _Known:
-    """Return p-values with their errors, and by what they are known; bounds where none is drawn."""
+    """Return p-values, their errors and their methods; a bound where no flips are drawn."""
     clear = bound < CLEAR
     p = np.where(clear, bound, drawn.p)
     error = np.where(clear, 0.0, np.sqrt(p * (1 - p) / np.maximum(drawn.flips, 1)))
@@ -200,7 +200,7 @@ def _with_ends(
     student: tuple[Floats, Floats, Bools],
     settings: Settings,
 ) -> Tested:
-    """Return tests with their intervals: by all flips, and p with them, where Student's is not."""
+    """Return tests with intervals: where Student's does not agree, both p and ends by all flips."""
     (p, error, method), (low, high, near) = known, student
     far = np.flatnonzero(~near)
     if len(far):

@@ -53,7 +53,7 @@ class Paper(Options):
         False, "The best system first, by the first measure, below a baseline; else as given."
     )
     digits: int | None = option(
-        None, "How many digits behind the point. [default: 3; 1 of percent]", whole(0, 15)
+        None, "Digits after the decimal point. [default: 3; 1 for percent]", whole(0, 15)
     )
     percent: bool = option(False, "Measures between 0 and 1 in percent: 51.2 for 0.512.")
     caption: str | None = option(
@@ -83,7 +83,7 @@ class PaperOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """A column of numbers: of one measure, on one collection (None: there is only one)."""
+    """A column of numbers: one measure on one collection (None: there is only one)."""
 
     collection: str | None
     found: Comparison
@@ -97,14 +97,14 @@ class _Column:
 
     @cached_property
     def in_percent(self) -> bool:
-        """Whether it is shown in percent: the measure, or all scores, are between 0 and 1."""
+        """Whether the column is in percent: the measure, or all its scores, are between 0 and 1."""
         values = self.found.aligned.column(self.result.measure)
         known = self.found.aligned.known(self.result.measure)
         ends = range_of(known, values) if known is not None else (values.min(), values.max())
         return self.style.percent and ends[0] >= 0 and ends[1] <= 1
 
     def shown(self, system: str) -> str:
-        """Return a system's mean as it is shown; of one that was not run, a dash."""
+        """Return a system's mean as it is shown, or a dash if the system was not run."""
         if system not in self.systems:
             return _ABSENT
         digits, mean = self.style.digits, self.systems[system].mean
@@ -114,13 +114,13 @@ class _Column:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The place of each system, the best 1, by what is shown: equal numbers share one."""
+        """The place of each system by the digits shown, the best 1: equal numbers share one."""
         values = {name: float(self.shown(name)) for name in self.systems}
         order = sorted({*values.values()}, reverse=self.result.rising)
         return {name: order.index(value) + 1 for name, value in values.items()}
 
     def at_place(self, place: int) -> frozenset[str]:
-        """Return the systems at a place to be marked; none at the last, which all may share."""
+        """Return the systems to mark at a place; the last, which all may share, has no mark."""
         last = max(self.places.values())
         return frozenset(name for name, at in self.places.items() if at == place < last)
 
@@ -129,8 +129,8 @@ class _Column:
 class PaperTable(Shown):
     """Systems by measures, as `paper_table` makes them: a row for each system.
 
-    `rows` has one for each number, with every digit: `place` is 1 for the best, by what is shown;
-    `marks` is the superscript; `low` and `high` are the ends of the mean's own interval.
+    `rows` has one for each number, with every digit: `place` is 1 for the best, by the digits
+    shown; `marks` is the superscript; `low` and `high` are the ends of the mean's own interval.
 
     >>> from cranfield import compare, paper_table
     >>> half = {f"q{i}": i / 20 for i in range(10)}
@@ -175,7 +175,7 @@ class PaperTable(Shown):
 
     @cached_property
     def letters(self) -> Mapping[str, str]:
-        """The letter of each system, by which superscripts name it; numbers of more than 26."""
+        """The letter by which superscripts name each system; with more than 26, its number."""
         names = self.systems
         signs = ascii_lowercase if len(names) <= 26 else [str(i + 1) for i in range(len(names))]
         return dict(zip(names, signs, strict=False)) if self.marks == "letters" else {}
@@ -198,7 +198,7 @@ class PaperTable(Shown):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What there is to know of each comparison, and which systems a collection lacks."""
+        """The notes of each comparison, and on systems that a collection lacks."""
         found: list[Note] = []
         for name, one in self.found.items():
             found += one.notes if name is None else [note.of(name) for note in one.notes]
@@ -333,7 +333,7 @@ class PaperTable(Shown):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, as for JSON: also how it was made."""
+        """Return everything as plain values, as for JSON, with how it was made."""
         return {
             "caption": list(self.caption),
             "marks": self.marks,
@@ -354,7 +354,7 @@ class PaperTable(Shown):
 
 
 def _in_runs(numbers: Sequence[int]) -> str:
-    """Return numbers with those in a row as ranges.
+    """Return numbers as text, with consecutive ones as ranges.
 
     >>> _in_runs([1, 2, 3, 5, 6])
     '1\u20133,5,6'
@@ -371,24 +371,24 @@ def _in_runs(numbers: Sequence[int]) -> str:
 def paper_table(
     found: Comparison | Mapping[str, Comparison], **options: Unpack[PaperOptions]
 ) -> PaperTable:
-    r"""Return the table that a paper prints: systems by measures, with what the test says of them.
+    r"""Return the table that a paper prints: systems by measures, with marks of significance.
 
     The best value of each measure is bold, the second underlined, by the digits that are shown.
     Superscripts say which systems a value is significantly better than, by the corrected p-values;
     the caption names the test, the correction and its family, alpha and the number of queries.
 
     Args:
-        found: what `compare` returned: with a baseline, or of all pairs. Or several, by collection,
+        found: what `compare` returned, with a baseline or for all pairs. Or several, by collection,
             `{"DL 2019": ..., "DL 2020": ...}`: each has a group of columns.
         **options: each option of `Paper`.
 
     Returns:
-        the table, which shows itself. `to_latex` needs \usepackage{booktabs}; `to_markdown`,
+        The table, which prints as text. `to_latex` needs \usepackage{booktabs}; `to_markdown`,
         `to_html`, `to_csv` and `to_json` have the same.
 
     Raises:
-        InputError: what `compare` did not return; collections compared in different ways.
-        OptionError: an option with a value that it does not know.
+        InputError: not what `compare` returns; collections compared in different ways.
+        OptionError: an option with an unknown value.
 
     >>> from cranfield import compare
     >>> runs = ["demo/bm25.run", "demo/dense.run"]
@@ -429,7 +429,7 @@ _IN_CAPTION = ("baseline", "test", "correction", "family", "alpha", "rope")
 
 
 def _refuse_different(found: Mapping[str | None, Comparison], marks: Marks) -> None:
-    """Raise InputError for collections that were compared in different ways: a caption has one."""
+    """Raise InputError for collections compared in different ways: a caption describes only one."""
     (first, one), *others = found.items()
     for name, other in others if marks != "none" else ():
         for what in _IN_CAPTION:
@@ -438,5 +438,5 @@ def _refuse_different(found: Mapping[str | None, Comparison], marks: Marks) -> N
                 raise InputError(
                     f"the collections were compared in different ways: {what} is {ours!r} on "
                     f"{first}, {theirs!r} on {name}",
-                    hint="Compare the systems alike on each, or choose marks='none'.",
+                    hint="Compare with the same options on each, or choose marks='none'.",
                 )

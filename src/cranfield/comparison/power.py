@@ -1,9 +1,9 @@
-"""How many queries an experiment needs, and what so many queries can show.
+"""How many queries an experiment needs, and what a number of queries can show.
 
 An effect is a mean difference divided by the standard deviation of the queries' differences. Power
-is that of paired t tests; the sign-flip test has much the same. For the number of queries: Sakai,
-Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistics in Medicine 23
-(2004).
+is computed for paired t tests; that of the sign-flip test is nearly the same. For the number of
+queries: Sakai, Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistics in
+Medicine 23 (2004).
 """
 
 import math
@@ -26,9 +26,9 @@ _Size = TypeVar("_Size", int, float)
 
 @dataclass(frozen=True, repr=False)
 class Experiment(Shown):
-    """The numbers of an experiment, by name: those that were given, and what was asked for.
+    """The numbers of an experiment by name: those that were given, and the computed one.
 
-    `meaning` is a sentence on the number that was asked for.
+    `meaning` is a sentence on the computed number.
 
     >>> print(Experiment({"effect": 0.3, "queries": 50, "power": 0.5477}, "power: ..."), end="")
      effect   queries    power
@@ -48,7 +48,7 @@ class Experiment(Shown):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """The meaning, beside rows."""
+        """The meaning, for formats that have only rows."""
         return (Note("power", "info", self.meaning),)
 
     def tables(self) -> list[Table]:
@@ -67,7 +67,7 @@ class Experiment(Shown):
 
 
 def power(effect: float, n_queries: int, *, alpha: float = 0.05, sides: Literal[1, 2] = 2) -> float:
-    """Return how likely a paired t test of so many queries is to find an effect, from 0 to 1.
+    """Return the probability that a paired t test of so many queries finds an effect.
 
     Args:
         effect: the true mean difference divided by the standard deviation of the differences.
@@ -92,10 +92,10 @@ def power(effect: float, n_queries: int, *, alpha: float = 0.05, sides: Literal[
 
 
 def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
-    """Return the least effect that a two-sided paired t test of so many queries finds.
+    """Return the smallest effect that a two-sided paired t test of `n_queries` queries finds.
 
-    It is found with the power stated. Times the standard deviation of the differences, it is the
-    least mean difference.
+    It is found with probability `power`. Multiplied by the standard deviation of the differences,
+    it is the smallest mean difference.
 
     Args:
         n_queries: the number of queries, at least 2.
@@ -121,16 +121,16 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
 
 @takes(Design)
 def queries_needed(**options: Unpack[DesignOptions]) -> int:
-    """Return the least number of queries for what is asked, at least 2.
+    """Return the smallest number of queries that reaches a goal, at least 2.
 
-    Ask for one of the first four; the last three need `sd`.
+    State one goal: effect, difference, width or margin. The last three need `sd`.
 
     Args:
         **options: each option of `Design`.
 
     Raises:
-        OptionError: none or several of the four, a missing `sd`, a value out of its range, or so
-            small a one that a billion queries are not enough.
+        OptionError: no goal or several, a missing `sd`, a value out of its range, or one so small
+            that a billion queries are not enough.
 
     >>> queries_needed(effect=0.3), queries_needed(difference=0.03, sd=0.1)
     (90, 90)
@@ -145,24 +145,22 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
     found = queries_for(design)
     if found > _MOST_QUERIES:
         [(name, stated)] = design.sizes.items()
-        raise OptionError(
-            f"{name}={stated!r} needs more than {_MOST_QUERIES:,} queries, which nobody has"
-        )
+        raise OptionError(f"{name}={stated!r} needs more than {_MOST_QUERIES:,} queries")
     return found
 
 
 def queries_for(design: Design) -> int:
-    """Return the least number of queries for a design, however large: see `queries_needed`."""
+    """Return the smallest number of queries for a design, without the limit of `queries_needed`."""
     if len(design.sizes) != 1:
         named = f", not {' and '.join(design.sizes)}" if design.sizes else ""
-        raise OptionError(f"say one of effect, difference, width or margin{named}")
+        raise OptionError(f"state one of effect, difference, width or margin{named}")
     design.check_power()
     [(name, stated)] = design.sizes.items()
     size, alpha = abs(stated), design.alpha
     if size == 0:
         raise OptionError(f"{name}=0: no number of queries is enough for it")
     if name == "effect" and design.sd is not None:
-        raise OptionError("effect goes without sd: it has been divided by it")
+        raise OptionError("effect takes no sd: it is already divided by it")
     if name != "effect":
         if design.sd is None:
             raise OptionError(f"{name} needs sd, the standard deviation of the differences")
@@ -170,7 +168,7 @@ def queries_for(design: Design) -> int:
             return 2
         size /= design.sd
     if not 1e-100 < size < 1e100:
-        raise OptionError(f"{name}={stated!r} is out of all proportion to sd={design.sd!r}")
+        raise OptionError(f"{name}={stated!r} is too small or too large for sd={design.sd!r}")
     sides: Literal[1, 2] = 1 if name == "margin" else 2
 
     def enough(n: int) -> bool:
@@ -184,7 +182,7 @@ def queries_for(design: Design) -> int:
 def _least(
     enough: Callable[[_Size], bool], low: _Size, middle: Callable[[_Size, _Size], _Size]
 ) -> _Size:
-    """Return the least number that is enough, above `low`, 0 or 1, which is not."""
+    """Return the least number that is enough, above `low`, which is not."""
     high: _Size = low + 1
     while not enough(high):
         low, high = high, 2 * high
@@ -194,13 +192,13 @@ def _least(
 
 
 def _chance(effect: float, n: int, alpha: float, sides: Literal[1, 2]) -> float:
-    """Return the chance that a t test rejects.
+    """Return the probability that a t test rejects.
 
     t is a normal variate around effect * sqrt(n), divided by the estimate of the standard
     deviation, whose logarithm u is integrated over by the trapezoid rule: its density, proportional
-    to exp(df (u - exp(2 u) / 2)), is smooth and dies at both ends, and the rule gains digits with
-    every point. (The noncentral t of scipy has 7 digits up to version 1.14, and later none at all
-    for some large arguments.)
+    to exp(df (u - exp(2 u) / 2)), is smooth and falls to 0 at both ends, so that every point adds
+    digits. (The noncentral t of scipy has 7 digits up to version 1.14, and later none at all for
+    some large arguments.)
     """
     from scipy.special import ndtr, stdtrit
 

@@ -1,9 +1,9 @@
 """Matrix products in one thread, and work in blocks that fit into memory.
 
-A library for linear algebra deals a large product out to threads of its own, which wait busily for
-each other. Where another program has one of the cores, that takes many times as long. A product
-with few numbers stays in the thread that asks for it (OpenBLAS: up to 4 * 65,536 multiplications),
-and many of these take no longer than a large one.
+A library for linear algebra splits a large product among its own threads, which wait busily for
+each other. Where another program uses one of the cores, that takes many times as long. A small
+product stays in the calling thread (OpenBLAS: up to 4 * 65,536 multiplications), and many small
+products take no longer than a large one.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 If two systems do not differ, each query's difference might as well have the other sign. So the
 signs are flipped, query by query, in every way, or in many ways drawn by chance, and one counts how
-often the mean difference is as large as the one that was seen (Fisher, The Design of Experiments,
-1935; Smucker, Allan & Carterette, CIKM 2007).
+often the mean difference is as large as the observed one (Fisher, The Design of Experiments, 1935;
+Smucker, Allan & Carterette, CIKM 2007).
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from cranfield.arrays.threads import in_threads
 from cranfield.comparison.flips import Flips, Paired, Part, n_kept, signed_sums
 from cranfield.comparison.products import CELLS, blocks
 
-_TIMES = 32  # so many blocks' cells hold the sums under all flips: 256 MB
+_TIMES = 32  # blocks whose memory the sums under all flips may take: 256 MB
 
 
 def sign_flip(paired: Paired, flips: Flips) -> Floats:
@@ -32,7 +32,7 @@ def sign_flip(paired: Paired, flips: Flips) -> Floats:
 
 
 def _as_large(sums: Floats, least: float) -> int:
-    """Return how many sums are at least so large, to either side. Their signs are lost."""
+    """Return how many absolute sums are at least `least`. Overwrites the sums."""
     return int(np.count_nonzero(np.abs(sums, out=sums) >= least))
 
 
@@ -51,7 +51,7 @@ def step_down(paired: Paired, flips: Flips) -> Floats:
     rising = order[::-1].tolist()
 
     def counted(part: Part) -> Ints:
-        # Each pair against the greatest of itself and of those with a smaller t.
+        # Each pair is compared with the greatest of its own t and all smaller ones.
         counts, greatest = np.zeros(len(order), np.int64), np.zeros(part[1] - part[0])
         columns = paired.columns(flips.words(*part))
         for pair, sums in zip(rising, paired.sums(columns, rising), strict=True):
@@ -68,13 +68,13 @@ def step_down(paired: Paired, flips: Flips) -> Floats:
 
 
 def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats, Floats]:
-    """Return the p-value of `sign_flip`, and the ends of the interval that goes with it.
+    """Return the p-value of `sign_flip`, and the ends of the matching interval.
 
     The interval of a mean difference holds the shifts that the test does not reject. A flip counts
     against a shift if the shift lies between the mean of the differences whose signs it flips and
     the mean of the others; the observed mean always does. So the ends are two of these means: the
-    upper one, that of which just more than alpha of the flips have a greater one. 0 lies outside if
-    and only if the p-value is at most alpha.
+    upper end is the largest that more than alpha of the flips reach. 0 lies outside if and only if
+    the p-value is at most alpha.
 
     Returns p, the lower and the upper ends, (n_pairs,) each; ends are infinite where no shift is
     far enough away to be rejected. All come from the same sums.
@@ -92,7 +92,7 @@ def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats
 
 
 def _each_inverted(paired: Paired, flips: Flips, needed: int) -> Iterator[tuple[int, float, float]]:
-    """Yield of each pair how many flips have a sum as large, and the ends of its interval.
+    """Yield for each pair how many flips have a sum as large, and the ends of its interval.
 
     `needed`: how many flips count against no shift outside of the ends, at least.
     """
@@ -114,7 +114,7 @@ def _each_inverted(paired: Paired, flips: Flips, needed: int) -> Iterator[tuple[
             kept[none], flipped[none] = np.inf, -np.inf
             low = -_greatest(-np.minimum(kept, flipped), needed)
             high = _greatest(np.maximum(kept, flipped), needed)
-        near_zero = slack / (2 * paired.n_queries)  # no difference but rounding's
+        near_zero = slack / (2 * paired.n_queries)  # below this, only rounding
         low, high = (0.0 if abs(end) <= near_zero else end for end in (low, high))
         return _as_large(sums, abs(total) - slack), low, high
 
@@ -138,7 +138,7 @@ def _under_all(paired: Paired, flips: Flips) -> tuple[Ints, Floats]:
 def _greatest(values: Floats, k: int) -> float:
     """Return the k-th greatest of (n,) values.
 
-    Most are put aside first, as less than a value that is likely to be less than it.
+    Values below a bound that is estimated from a sample are set aside first.
     """
     sample = values[:4096]
     place = len(sample) - 1 - min(2 * k * len(sample) // len(values) + 10, len(sample) - 1)
@@ -154,22 +154,24 @@ def one_sided(
     alpha: float,
     weights: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Hold mean differences against bounds from either side.
+    """Test mean differences against bounds from either side.
 
     A flip counts against a bound from above if the mean of the differences whose signs it flips is
     at most the bound; the observed signs always do. So the lower limit of the mean difference is
-    one of these means, and every bound below it is rejected; the upper limit likewise.
+    one of these means, and every bound below it is rejected; the upper limit is found in the same
+    way.
 
     `differences` is (n_queries, n_pairs), `bounds` (n_bounds, n_pairs). Returns the limits, each at
     level 1 - alpha, (n_pairs,), infinite where no bound is far enough away; and the p-values of
     means of at most the bounds, and of at least the bounds, (n_bounds, n_pairs). A bound is below
     the lower limit, or above the upper one, if and only if its p-value is at most alpha.
 
-    With `weights` (n_queries,), none below 0 and 1 on average, a bound is held against each query
-    in proportion to its weight, and a mean is a sum of differences by the sum of their weights.
+    With `weights` (n_queries,), none below 0 and 1 on average, a bound applies to each query in
+    proportion to its weight, and a mean is a sum of differences divided by the sum of their
+    weights.
     """
     n, m = differences.shape
-    sides = 2 if flips.exact else 1  # of those looked at; the negatives of all of them count, too
+    sides = 2 if flips.exact else 1  # with all flips, negatives count, too
     needed = flips.needed(alpha * sides)
     some = 1 <= needed <= flips.looked_at * sides
     slack = 1e-12 * (np.abs(differences).sum(axis=0) + n * np.abs(bounds))
@@ -186,7 +188,7 @@ def one_sided(
             means[unflipped] = np.inf
             upper[part] = np.partition(means, -needed, axis=1)[:, -needed]
     p_above, p_below = flips.share(above) / sides, flips.share(below) / sides
-    # But for rounding.
+    # Rounding must not put a limit on the wrong side of a bound.
     lower = np.where(p_above > alpha, np.minimum(lower, bounds), lower).min(axis=0)
     upper = np.where(p_below > alpha, np.maximum(upper, bounds), upper).max(axis=0)
     return lower + 0.0, upper + 0.0, p_above, p_below
@@ -203,7 +205,7 @@ def _held(
     n, m = differences.shape
     paired = Paired.of(differences)
     weighing = 0.0 if weights is None else float(weights.sum())
-    none = 1e-12 * np.abs(differences).sum(axis=0)[:, None]  # a sum that is 0 but for rounding
+    none = 1e-12 * np.abs(differences).sum(axis=0)[:, None]  # sums up to this are 0, given rounding
     sides = (1, -1) if flips.exact else (1,)
     means = np.empty((m, len(sides) * flips.looked_at))
 
@@ -225,7 +227,7 @@ def _held(
                 counts[1, b] += np.count_nonzero(over >= -slack[b, :, None], axis=1)
             unflipped = np.full_like(total, np.nan)
             found = np.divide(total, size, out=unflipped, where=size > 0)
-            if weights is not None:  # without weight, a sum that is not 0 is beyond any bound
+            if weights is not None:  # if the weights are 0, a sum that is not 0 is beyond any bound
                 left = total[:, size == 0]
                 beyond = np.copysign(np.inf, left)
                 found[:, size == 0] = np.where(np.abs(left) <= none, np.nan, beyond)

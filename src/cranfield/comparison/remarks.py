@@ -1,4 +1,4 @@
-"""What a reader should know of a comparison before believing it."""
+"""Notes on how far a comparison can be trusted."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,26 +12,26 @@ from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import number, number_of, probability, some
 
-_LISTED = 3  # pairs of which the queries that differ are listed
+_LISTED = 3  # pairs whose differing queries are listed
 DRAWN = ("randomization", "wilcoxon", "bootstrap")  # tests that draw flips or resamples
 _OTHER_QUESTIONS = {
     "wilcoxon": "Wilcoxon's test asks whether differences are as often and as far above 0 as "
     "below, not whether their mean is 0: with many queries, skewness alone is significant.",
-    "sign": "The sign test asks on how many queries a system is better, by however little, not "
+    "sign": "The sign test asks on how many queries a system is better, by any amount, not "
     "whether the mean difference is 0.",
 }
 _OF_CORRECTIONS = {
     "bayes": "The probabilities are uncorrected, however many pairs there are.",
-    "rtukey": "Randomised Tukey goes by all systems, not by p: it tests that all are equal, and a "
+    "rtukey": "Randomised Tukey uses all systems, not p: it tests that all are equal, and a "
     "bad one among them hides the differences of the others.",
-    "tukey": "Tukey goes by all systems, not by p: it takes all scores to vary alike, and a bad "
+    "tukey": "Tukey uses all systems, not p: it assumes that all scores vary alike, and a bad "
     "one among them hides the differences of the others.",
     "bh": "bh bounds the share of false alarms among the marks, not the chance of any.",
     "by": "by bounds the share of false alarms among the marks, not the chance of any.",
     "none": "Uncorrected: of 20 comparisons of equal systems, one is marked by chance alone.",
 }
 _SO_FEW = (
-    "Where so few do, intervals hold the true difference less often than they say, and tests give "
+    "With so few, intervals miss the true difference more often than alpha says, and tests give "
     "more false alarms"
 )
 
@@ -44,10 +44,10 @@ def remarks_on(
     comparisons: int,
     rising: bool,
 ) -> Iterator[Note]:
-    """Yield what to know of the comparison of some systems under one measure."""
+    """Yield notes on the comparison of some systems under one measure."""
     n, alpha = flips.n_queries, settings.alpha
     if n == 1:
-        one = "One query shows a difference, but not whether it is chance: there is no test."
+        one = "One query cannot show whether a difference is due to chance: there is no test."
         yield Note("few-queries", "warning", one, 1)
         return
 
@@ -67,28 +67,28 @@ def remarks_on(
         for one in pairs
         if one.p is not None and one.p_t is not None and (one.p <= alpha) != (one.p_t <= alpha)
     ]:
-        text = f"The t-test is on the other side of alpha, before correction: {some(apart)}."
+        text = f"The t-test disagrees at alpha, before correction: {some(apart)}."
         yield Note("t-test-differs", "info", text)
     constant = [_named(one, settings) for one in pairs if one.sd == 0 and one.difference != 0]
     if constant and settings.test in ("t", "bootstrap"):
-        text = f"The same difference on every query, which has no t: {some(constant)}."
+        text = f"The same difference on every query, so that t does not exist: {some(constant)}."
         yield Note("no-t", "info", text)
     if against := [
         _named(one, settings)
         for one in pairs
         if one.verdict is not None and (one.verdict == "better") != ((one.difference > 0) == rising)
     ]:
-        text = f"By its mean, it is the other way round: {some(against)}."
+        text = f"The mean difference has the opposite sign: {some(against)}."
         yield Note("mean-disagrees", "warning", text)
     yield from on_its_mean(measure)
 
 
 def on_its_mean(measure: Measure | None) -> Iterator[Note]:
-    """Yield a note if what is compared is not the measure's value over all queries: of sums."""
+    """Yield a note if the measure's value over all queries is a sum: means are compared."""
     if measure is not None and measure.definition.aggregation == "sum":
         text = (
-            f"{measure}: compared is the mean of the queries' values, which is not its value over "
-            "all queries."
+            f"{measure}: the means of the queries' values are compared, not the sums, which are "
+            "its value over all queries."
         )
         yield Note("mean-of-sum", "info", text)
 
@@ -96,7 +96,10 @@ def on_its_mean(measure: Measure | None) -> Iterator[Note]:
 def _of_so_few(
     flips: Flips, settings: Settings, comparisons: int, *, some_clear: bool
 ) -> Iterator[Note]:
-    """Yield what so few queries, or flips, cannot show; some pairs may be clear without flips."""
+    """Yield notes on what so few queries, or flips, cannot show.
+
+    Some pairs may be clear without flips.
+    """
     n, alpha, drawn = flips.n_queries, settings.alpha, settings.test in DRAWN
     exact = flips.exact and settings.test != "bootstrap"
     least = 1 / flips.looked_at if exact else 1 / (flips.drawn + 1)
@@ -135,7 +138,7 @@ def _of_so_few(
 
 
 def _of_so_many(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
-    """Yield how so many queries are tested."""
+    """Yield notes on how so many queries are tested."""
     methods = {one.method for one in pairs}
     if methods & {"sequential", "bound"}:
         text = (
@@ -153,7 +156,7 @@ def _of_so_many(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
 
 
 def _doubts(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
-    """Yield the pairs of which a test and an interval may not keep their promise."""
+    """Yield notes on the pairs whose test and interval may be wrong."""
     of: dict[Doubt | None, list[Pair]] = {}
     for pair in pairs:
         of.setdefault(doubt_of(pair.n, pair.changed, pair.skewness), []).append(pair)
@@ -162,7 +165,7 @@ def _doubts(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
         more = 1 - settings.alpha ** (1 / n)
         text = (
             f"Identical on all {n:,} queries: {some([_named(one, settings) for one in same])}. Of "
-            f"all queries that there might be, up to {100 * more:.2g} % may differ."
+            f"other queries, up to {100 * more:.2g} % may differ."
         )
         yield Note("identical", "warning", text, n, count=len(same))
     few = of.get("few-changes", [])
@@ -191,7 +194,7 @@ def _doubts(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
             "Skewed differences (a few large ones to one side): "
             f"{some([_named(one, settings) for one in skewed])}. {n:,} queries are few for these: "
             "every test then gives more false alarms, and every interval misses more often, than "
-            "alpha says. Look at the large ones (--changes 5); do not rest on a p near alpha; more "
+            "alpha says. Look at the large ones (--changes 5); do not rely on a p near alpha; more "
             "queries help."
         )
         yield Note("skewed", "warning", text, n, count=len(skewed))

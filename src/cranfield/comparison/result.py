@@ -1,4 +1,4 @@
-"""What a comparison found: systems, pairs of them, and the settings it was made with."""
+"""Results of a comparison: systems, pairs of them, and one measure's result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,8 +10,8 @@ from cranfield.lazy import cached_property
 from cranfield.notes import Note
 
 Outcome = Literal["better", "worse"]
-# By what p is known: by all flips that there are, by all that were to be drawn, by some of these,
-# or by none: it is a bound of p, which is less.
+# How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
+# known; or without flips, as an upper bound.
 Method = Literal["exact", "drawn", "sequential", "bound"]
 Scale = Literal["difference", "ratio"]
 
@@ -20,7 +20,7 @@ Scale = Literal["difference", "ratio"]
 class System:
     """One system's mean over the queries, with its interval (Student's t), and judged@k.
 
-    Of a measure with a geometric mean, such as GMAP, the mean is geometric, and so is the interval.
+    For a measure with a geometric mean, such as GMAP, the mean and its interval are geometric.
     """
 
     name: str
@@ -28,7 +28,7 @@ class System:
     low: float | None
     high: float | None
     judged: float | None  # share of the documents that the measure looks at
-    little_judged: bool  # by more than 0.05 less than of another system
+    little_judged: bool  # more than 0.05 below another system's
 
 
 @dataclass(frozen=True)
@@ -42,22 +42,22 @@ class Change:
 
 @dataclass(frozen=True)
 class Pair:
-    """One system compared with another, over the same queries. What does not exist is None.
+    """One system compared with another over the same queries. None: the value does not exist.
 
     `difference` is the mean of `system` minus that of `other`, [low, high] its 1 - alpha interval.
 
-    `method` is how p was found: "exact", by all flips that there are; "drawn", by as many as were
-    asked for; "sequential", by fewer, since 1,000 of these had a mean difference as large; "bound",
-    by none: p is then an upper bound of it, below 0.000001.
+    `method` is how p was found: "exact", by all possible flips; "drawn", by as many as were asked
+    for; "sequential", by fewer, since 1,000 of these had a mean difference as large; "bound",
+    without flips: p is an upper bound, below 0.000001.
 
-    `changes` are the queries on which the two differ, in the order of their ids, where these are
-    fewer than 10; else empty (`Comparison.changes` has any number). CSV is without it.
+    `changes` are the queries on which the two differ, in the order of their ids, if there are fewer
+    than 10; else empty (`Comparison.changes` returns any number). CSV leaves it out.
 
     Where the measure has a geometric mean, such as GMAP, `scale` is "ratio": natural logarithms of
-    the queries' values are compared, below 0.00001 that of 0.00001. Then `difference`, its ends,
-    `sd`, the effect sizes, `detectable` and a rope are in logarithms, and `ratio`, the geometric
-    mean of `system` divided by that of `other`, is exp(difference), with the ends `ratio_low` and
-    `ratio_high`; else these three are None.
+    the queries' values are compared, where values below 0.00001 count as 0.00001. Then
+    `difference`, its ends, `sd`, the effect sizes, `detectable` and a rope are in logarithms, and
+    `ratio`, the geometric mean of `system` divided by that of `other`, is exp(difference), with the
+    ends `ratio_low` and `ratio_high`; else these three are None.
 
     >>> from cranfield import compare
     >>> halves = {f"q{i}": 0.5 ** (1 + i % 3) for i in range(12)}
@@ -83,10 +83,10 @@ class Pair:
     interval: str  # how the interval was made
     p: float | None  # two-sided, of this pair alone
     p_adjusted: float | None  # for the whole family
-    p_t: float | None  # of the paired t-test, whatever the test
-    p_error: float | None  # the standard error of p that comes of drawing flips; 0 of none drawn
+    p_t: float | None  # of the paired t-test, with any test
+    p_error: float | None  # the standard error of p, from drawing flips; 0 if no flips are drawn
     exact: bool  # whether all flips were tried
-    method: Method | None  # by which flips p is known; None of a test without
+    method: Method | None  # how p was found; None for a test without flips
     verdict: Outcome | None  # if p_adjusted is at most alpha
     sd: float | None  # of the queries' differences
     skewness: float | None
@@ -100,20 +100,20 @@ class Pair:
     wins: int
     ties: int
     losses: int
-    cliff: float  # Cliff's delta, of all scores of either, however they are paired
+    cliff: float  # Cliff's delta, of unpaired scores
     dominance: float  # (wins - losses) / n
     superiority: float  # (wins + ties / 2) / n
     rank_biserial: float | None = None  # of Wilcoxon's ranks, with that test
     probability_better: float | None = None  # with a rope, or test="bayes"
     probability_same: float | None = None
     probability_worse: float | None = None
-    # The difference that so many queries find with 80 % power by a t-test, at the level that Holm's
-    # or Bonferroni's correction leaves the pair; with others, before correction.
+    # The difference that a t-test finds with 80 % power on this many queries, at the level after
+    # Holm's or Bonferroni's correction; with other corrections, before it.
     detectable: float | None = None
-    unjudged_low: float | None = None  # the difference, whatever the unjudged documents are
+    unjudged_low: float | None = None  # the difference, for any grades of unjudged documents
     unjudged_high: float | None = None
     unjudged_method: str | None = None
-    unjudged_robust: bool | None = None  # whether its sign is the same however they are graded
+    unjudged_robust: bool | None = None  # whether its sign is the same for all grades
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,18 +123,18 @@ class Result:
     measure: str
     label: str | None  # what the queries are sliced by
     slice: str | None
-    rising: bool  # whether more is better
+    rising: bool  # whether higher is better
     query_ids: Sequence[str]
     queries_hash: str
-    systems: Sequence[System]  # as they were given
+    systems: Sequence[System]  # in the given order
     pairs: Sequence[Pair]
     comparisons: int  # in the family that p-values are adjusted for
-    letters: Sequence[str] | None  # systems that share one are not found to differ; of all pairs
-    notes: tuple[Note, ...]  # what to know before believing it
+    letters: Sequence[str] | None  # systems that share one do not differ; for all pairs
+    notes: tuple[Note, ...]  # on how far to trust it
 
     @property
     def of(self) -> str:
-        """Which slice it is, as `type=how to`; empty for all queries."""
+        """The slice, as `type=how to`; empty for all queries."""
         return "" if self.slice is None else f"{self.label}={self.slice}"
 
     @cached_property
@@ -153,7 +153,7 @@ class Result:
         return sorted(self.systems, key=lambda one: one.mean, reverse=self.rising)
 
     def between(self, system: str, other: str) -> tuple[float, Outcome | None]:
-        """Return the difference of two systems, whichever was compared with which; the verdict."""
+        """Return the difference and the verdict of two systems, compared in either order."""
         if (system, other) in self.by_names:
             pair = self.by_names[system, other]
             return pair.difference, pair.verdict

@@ -1,4 +1,4 @@
-"""Scale: by what scores are compared, what a query's can be, and where intervals end for it.
+"""Scale: the unit in which scores are compared, their range, and the ends of intervals.
 
 A measure that has a geometric mean over the queries is compared by logarithms.
 """
@@ -14,12 +14,12 @@ _SLACK = 1e-9  # times the range: a score this far outside is rounding
 
 
 def is_geometric(measure: Measure | None) -> bool:
-    """Whether a measure's value over all queries is a geometric mean; not if it is unknown."""
+    """Tell whether a measure's value over all queries is a geometric mean; no if it is unknown."""
     return measure is not None and measure.definition.aggregation == "geometric"
 
 
 def logs(measure: Measure | None, values: Floats) -> Floats:
-    """Return the queries' values, of any shape, as their value over all queries averages them.
+    """Return the queries' values, of any shape, in the unit in which they are averaged.
 
     Natural logarithms if that is a geometric mean, where values below 0.00001 count as 0.00001
     (trec_eval's gm_map); else the values. The mean of the differences of logarithms is the
@@ -38,7 +38,7 @@ def logs(measure: Measure | None, values: Floats) -> Floats:
 def possible(measure: Measure | None) -> tuple[float, float]:
     """Return the least and the greatest value that a query may have, infinite if not known.
 
-    Nothing is known of a name that is no measure here (None).
+    None is a name that is not a measure of this library: its range is unknown.
 
     >>> from cranfield.measures import parse
     >>> possible(parse("nDCG@10")), possible(parse("DCG")), possible(None)
@@ -59,7 +59,7 @@ def outside(values: Floats, least: float, most: float) -> Ints:
 def range_of(measure: Measure | None, values: Floats) -> tuple[float, float]:
     """Return `possible(measure)`, infinite if some of the values are outside of it.
 
-    A file's may be: percentages, for one.
+    Values from a file may be, such as percentages.
     """
     least, most = possible(measure)
     return (-math.inf, math.inf) if len(outside(values, least, most)) else (least, most)
@@ -79,9 +79,9 @@ def ends_of(measure: Measure | None, least: float, most: float) -> tuple[float, 
 
 
 def cut(low: Floats, high: Floats, least: float, most: float) -> tuple[Floats, Floats]:
-    """Return intervals' ends, none of them beyond `least` or `most`.
+    """Return intervals' ends, cut to `least` and `most`.
 
-    An end that is infinite or NaN is none at all and stays so.
+    An infinite or NaN end means that there is no end, and is kept.
 
     >>> import numpy as np
     >>> low, high = cut(np.array([-0.2, -np.inf]), np.array([1.1, np.inf]), 0, 1)

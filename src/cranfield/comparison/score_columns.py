@@ -1,4 +1,4 @@
-"""Columns of scores that were made already: of Scores, of dicts, and of what any tool saved."""
+"""Columns of existing scores: from Scores, from dicts, and from files of any tool."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ Given = tuple[Columns, list[Note], dict[str, Any]]
 
 
 def given_columns(data: Any, alignment: Alignment) -> Given:
-    """Return the columns of scores that are given, what to know of them, and where from."""
+    """Return the columns of given scores, the notes on them, and their recipe."""
     if isinstance(data, Scores | Systems | str | os.PathLike):
         data = [data]
     if isinstance(data, Mapping) and data:
@@ -50,7 +50,7 @@ def _made(results: Iterable[Any]) -> Given:
     several: list[Scores] = []
     for one in results:
         if not isinstance(one, Scores | Systems):
-            raise InputError(f"expected Scores among others, got {type(one).__name__}")
+            raise InputError(f"expected Scores in every place, got {type(one).__name__}")
         found = one.values() if isinstance(one, Systems) else [one]
         several += [replace(scores, name=numbered(scores.name)) for scores in found]
     recipe = {**several[0].recipe, "run": {one.name: one.recipe["run"] for one in several}}
@@ -66,14 +66,14 @@ def columns_of(systems: Systems) -> Columns:
         for measure in scores.measures:
             if not measure.definition.is_text:
                 values = np.asarray(scores.columns[str(measure)][1], float)
-                there = ~np.isnan(values)  # under a convention, some may not be
+                there = ~np.isnan(values)  # a convention may leave some out
                 ids = scores.query_ids if there.all() else [*compress(scores.query_ids, there)]
                 columns[str(measure), name] = ids, values[there]
     return columns
 
 
 def without_number(notes: Iterable[Note]) -> list[Note]:
-    """Return the notes but for that on how many queries there are: a comparison has its own."""
+    """Return the notes except on the number of queries: a comparison has its own."""
     return [one for one in notes if one.code != "queries"]
 
 
@@ -137,10 +137,10 @@ def _surely_measure(text: Any) -> bool:
 
 
 def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list[Note]]:
-    """Return columns by the canonical names of measures, and what was left out of them.
+    """Return columns by the canonical names of measures, and notes on what was left out.
 
-    `read` has (name, whether it was chosen, scores): a chosen name goes before one that the scores
-    have, unless they are of several systems. It may read one after the other: none is kept.
+    `read` has (name, whether it was chosen, scores): a chosen name replaces the name in the scores,
+    unless these hold several systems. `read` may read lazily: its items are not kept.
     """
     columns: Columns = {}
     notes: list[Note] = []
@@ -148,7 +148,7 @@ def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list
     for name, chosen, rows in read:
         several = len({system for system, _ in rows.scores}) > 1
         names: dict[str | None, str] = {}
-        written: dict[tuple[str, str], str | None] = {}  # how these rows name what a column is of
+        written: dict[tuple[str, str], str | None] = {}  # how these rows name a column's measure
         for (own, measure), values in rows.scores.items():
             if own not in names:
                 names[own] = numbered(name if own is None or (chosen and not several) else own)

@@ -3,10 +3,10 @@
 Where a difference is clear, no flip is drawn: Hoeffding's inequality bounds p (Journal of the
 American Statistical Association 58, 1963).
 
-Else flips are drawn until STOP of them have a sum as large as the one that was seen. If that is the
-l-th flip, p is STOP / l; if it does not happen, p is that of all flips. Under the null hypothesis,
-such a p is at most any number a with a chance of at most a (Besag & Clifford, Biometrika 78, 1991).
-Its standard error is p * sqrt((1 - p) / STOP): 3 % of p at most. Where p is below STOP in the
+Else flips are drawn until STOP of them have a sum as large as the observed one. If that is the l-th
+flip, p is STOP / l; if it does not happen, p is that of all flips. Under the null hypothesis, such
+a p is at most any number a with a chance of at most a (Besag & Clifford, Biometrika 78, 1991). Its
+standard error is p * sqrt((1 - p) / STOP): 3 % of p at most. Where p is below STOP divided by the
 number of flips, 0.01 by default, all of them are drawn.
 
 The signs of a query are the same under all measures, and in each slice that it is in. So queries
@@ -29,12 +29,12 @@ STOP = 1_000  # flips with as large a sum: then p is known well enough
 CLEAR = 1e-6  # a bound below this is shown in the place of p
 _FLIPS = 4_096  # of a part: many more than the 256 sums of a table, made for each part
 _QUERIES = 16_384  # of a group, at most: signs of a part take 8 MB
-_FEW = 512  # queries of a group on average: with fewer, most of the time would not be theirs
-_GROUPS = 64  # which may be smaller
+_FEW = 512  # queries of a group on average: with fewer, overhead would take most of the time
+_GROUPS = 64  # this many groups may be smaller
 
 
 class Drawn(NamedTuple):
-    """p-values of pairs, (n_pairs,) each: by how many flips, and whether these were all."""
+    """p-values of pairs, by how many flips, and whether drawing stopped early: (n_pairs,) each."""
 
     p: Floats
     flips: Ints
@@ -42,12 +42,12 @@ class Drawn(NamedTuple):
 
     @classmethod
     def none(cls, n_pairs: int) -> "Drawn":
-        """Return pairs of which no flip is drawn: p is NaN."""
+        """Return pairs for which no flips are drawn: p is NaN."""
         return cls(np.full(n_pairs, np.nan), np.zeros(n_pairs, np.int64), np.zeros(n_pairs, bool))
 
 
 def bound_of(paired: Paired) -> Floats:
-    """Return a bound of each pair's two-sided p-value by all sign flips: (n_pairs,).
+    """Return an upper bound of each pair's two-sided p-value by all sign flips: (n_pairs,).
 
     2 exp(-T^2 / (2 sum d^2)), of differences d whose sum is T; at most 1, and never 0.
 
@@ -76,10 +76,10 @@ def sequential(
         slices: which queries are in each slice, (n_queries,) each; the first has all that are in
             any.
         paired: the scores of each slice's queries, measure after measure.
-        wanted: of which pairs p is wanted, (n_pairs,), in the same order.
+        wanted: the pairs whose p is wanted, (n_pairs,), in the same order.
         drawn: the most flips to draw.
         seed: the same seed draws the same.
-        stop: so many flips with as large a sum are enough.
+        stop: how many flips with as large a sum are enough.
 
     """
     # The columns of a slice are rows of those of all queries.
@@ -156,7 +156,7 @@ class _Counts:
         self.open = still
 
     def close(self, drawn: int) -> Drawn:
-        """Return what was found; of pairs still open, by all flips (Phipson & Smyth 2010)."""
+        """Return the p-values; those of open pairs by all flips (Phipson & Smyth 2010)."""
         self.found.p[self.open] = (self._counts[self.open] + 1) / (drawn + 1)
         self.found.flips[self.open] = drawn
         return self.found

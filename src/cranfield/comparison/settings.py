@@ -1,4 +1,4 @@
-"""The options of the statistics: each with its default, its check and one sentence, said once."""
+"""The options of the statistics: each with its default, its check and one sentence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,13 +37,13 @@ BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 def count_from(least: int) -> Check:
-    """Return a check for counts: of a type of whole numbers, which 2.0 is not."""
+    """Return a check for counts of an integer type: 2.0 is refused."""
     check = whole(least)
     return lambda value: check(value if is_whole(value) else None)
 
 
 def rising(value: Any) -> tuple[float, ...]:
-    """Check for numbers above 0, each greater than the one before."""
+    """Return numbers above 0, each greater than the one before, or raise ValueError."""
     try:
         found = tuple(map(float, value))
     except (TypeError, ValueError):
@@ -54,7 +54,7 @@ def rising(value: Any) -> tuple[float, ...]:
 
 
 def ends(value: Any) -> tuple[float, float]:
-    """Check for two numbers, the lower one first."""
+    """Return two numbers, the lower one first, or raise ValueError."""
     try:
         low, high = (number()(one) for one in value)
     except (TypeError, ValueError):
@@ -85,7 +85,7 @@ _SEED = SEED, "The same seed draws the same by chance.", count_from(0)
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment(Options):
-    """How the scores of several systems are brought together, query by query."""
+    """How the scores of several systems are aligned, query by query."""
 
     missing: Missing | None = option(
         None,
@@ -114,16 +114,16 @@ class SignFlips(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Options):
-    """How systems are compared: all that it takes to do so again, with the same scores.
+    """How systems are compared: all that is needed to repeat it with the same scores.
 
-    In the settings of a Comparison, `correction` is stated, and `baseline` is None only where all
+    In the settings of a Comparison, `correction` is never None, and `baseline` is None only if all
     pairs are compared.
     """
 
     baseline: str | None = option(
         None, "The system that the others are compared with. [default: the first]"
     )
-    all_pairs: bool = option(False, "Compare each system with each other, instead.")
+    all_pairs: bool = option(False, "Compare each system with each other instead.")
     test: Test = option(
         "randomization",
         'The test of each difference. "randomization" flips the signs of queries\' differences; '
@@ -146,17 +146,17 @@ class Settings(Options):
     alpha: float = option(*_ALPHA)
     flips: int = option(*_FLIPS)
     seed: int = option(*_SEED)
-    tie: float = option(TIE, "A query is tied where two scores differ by no more.", number(0))
+    tie: float = option(TIE, "Scores that differ by at most this are tied.", number(0))
     rope: float | None = option(
         None,
-        "A mean difference below this is practically none: adds how probable it is that a system "
-        "is better, the same, worse.",
+        "Mean differences below this do not matter in practice: adds the probabilities that a "
+        "system is better, the same, worse.",
         number(0),
     )
     bounds: bool = option(
         False,
-        "Show how much unjudged documents can change each difference. Bounds that are found "
-        "quickly are shown without it.",
+        "Show how much unjudged documents can change each difference. Bounds that are quick to "
+        "compute are shown without it.",
     )
 
     def __post_init__(self) -> None:
@@ -167,7 +167,7 @@ class Settings(Options):
         if self.flips > MOST_FLIPS:
             raise OptionError(f"flips={self.flips}: expected at most {MOST_FLIPS:,}")
         if correction == "maxt" and test != "randomization":
-            raise OptionError("correction='maxt' corrects the randomization test, and no other")
+            raise OptionError("correction='maxt' corrects the randomization test only")
         if correction not in (None, "none") and test == "bayes":
             raise OptionError("test='bayes' has no p-values to correct: leave correction out")
         if correction in ("tukey", "rtukey") and test not in ("randomization", "t"):
@@ -177,8 +177,8 @@ class Settings(Options):
             )
         if correction in ("tukey", "rtukey") and self.family == "all":
             raise OptionError(
-                f"correction={correction!r} corrects the pairs of one measure: family='all' cannot "
-                "be"
+                f"correction={correction!r} corrects the pairs of one measure: leave out "
+                "family='all'"
             )
         if self.all_pairs and self.baseline is not None:
             raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
@@ -190,25 +190,25 @@ class Settings(Options):
 
     @property
     def sure(self) -> float:
-        """How probable it has to be that a system is better to be marked, with test="bayes".
+        """The probability of being better that marks a system, with test="bayes".
 
-        Without a rope either side counts as half of alpha: of equal systems, a share of alpha is
-        marked, as it is by a test.
+        Without a rope each side has half of alpha, so that equal systems are marked as often as by
+        a test.
         """
         return 1 - self.alpha if self.rope else 1 - self.alpha / 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {name: value}, with what follows from the options and the version."""
+        """Return {name: value}, with what depends on the options, and the version."""
         return {**vars(self), "permutations": self.permutations, "cranfield": __version__}
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateSettings(Options):
-    """How systems are held against a baseline."""
+    """How a gate judges systems against a baseline or a number."""
 
-    equivalence: bool = option(False, "Refuse a system that may be better by the margin, too.")
+    equivalence: bool = option(False, "Require, too, that a system is not better by the margin.")
     alpha: float = option(
-        0.05, "How likely a system exactly at the margin may be to pass, below 0.5.", share(0.5)
+        0.05, "The probability that a system at the margin passes, below 0.5.", share(0.5)
     )
     test: GateTest = option(
         "randomization",
@@ -226,9 +226,9 @@ class GateSettings(Options):
     )
     changes: int | None = option(
         None,
-        "How many of the queries that changed to keep for each verdict, the worst first; of "
-        "at_least, of the lowest scores. [default: 5 where it is not PASS; all where fewer than 10 "
-        "changed]",
+        "How many of the changed queries to keep for each verdict, the worst first; for "
+        "at_least, how many of the lowest scores. [default: 5 unless it is PASS; all if fewer than "
+        "10 changed]",
         count_from(0),
     )
 
@@ -239,19 +239,19 @@ class GateSettings(Options):
         numbers_by_name,
     )
     limit: bool = option(
-        False, "Not only the mean must be at least so high, but its lower limit by the test."
+        False, "Require the mean's lower limit by the test, not only the mean, to be that high."
     )
     undecided: Undecided | None = option(
-        None, "Take what is UNDECIDED for a pass, or for a fail. [default: it is neither]"
+        None, "Count UNDECIDED as a pass, or as a fail. [default: neither]"
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.limit and self.at_least is None:
-            raise OptionError("limit=True applies to at_least: state what is to be reached, too")
+            raise OptionError("limit=True applies to at_least: state that, too")
 
     def drawn(self, n_queries: int) -> Flips | None:
-        """Return the flips of so many queries' signs; None of a test without any."""
+        """Return the flips of the queries' signs; None for a test without flips."""
         if self.test != "randomization":
             return None
         return Flips(n_queries, self.flips, self.seed)
@@ -271,8 +271,8 @@ class CorrelationSettings(SignFlips):
     )
     discrimination: bool = option(
         False,
-        "Add how many pairs of systems each ordering tells apart, and how often two halves of the "
-        "queries disagree.",
+        "Add how many pairs of systems each ordering distinguishes, and how often two halves of "
+        "the queries disagree.",
     )
     splits: int = option(
         SPLITS,
@@ -314,7 +314,7 @@ class AgreementSettings(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class Design(Options):
-    """What an experiment is to show: one of effect, difference, width and margin."""
+    """The goal of an experiment: one of effect, difference, width and margin."""
 
     effect: float | None = option(
         None, "The effect to be found: a mean difference divided by its sd.", number()
@@ -328,8 +328,8 @@ class Design(Options):
     )
     margin: float | None = option(
         None,
-        "The margin by which a system as good as the baseline is to be shown not to be worse, by a "
-        "one-sided test; needs sd.",
+        "The margin of a one-sided test that a system is not worse, for a system as good as the "
+        "baseline; needs sd.",
         number(),
     )
     sd: float | None = option(
@@ -345,12 +345,12 @@ class Design(Options):
 
     @property
     def sizes(self) -> dict[str, float]:
-        """What is to be shown, by name: effect, difference, width, margin, those that are given."""
+        """The goals that are stated, by name: effect, difference, width, margin."""
         names = ("effect", "difference", "width", "margin")
         return {name: vars(self)[name] for name in names if vars(self)[name] is not None}
 
     def check_power(self) -> None:
-        """Raise OptionError for a power that is not above alpha, which chance has."""
+        """Raise OptionError for a power that is not above alpha, the power of chance."""
         if self.power <= self.alpha:
             raise OptionError(
                 f"power={self.power!r}: expected more than alpha={self.alpha!r}, which chance has"

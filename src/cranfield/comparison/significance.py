@@ -1,7 +1,7 @@
-"""Tests of a difference beside the sign flips, and intervals of it.
+"""Tests of a difference other than sign flips, and intervals of it.
 
-Each takes `Paired` and returns columns (n_pairs,). A value that does not exist, as t of one query,
-is NaN: it goes no further than the comparison, which shows it as absent.
+Each takes `Paired` and returns columns (n_pairs,). A value that does not exist, such as t of one
+query, is NaN; a comparison has None in its place.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Moments:
 
     n: int
     mean: Floats
-    sd: Floats  # with n - 1; 0 where there is none but rounding's; NaN for one query
+    sd: Floats  # with n - 1; 0 if it is only rounding; NaN for one query
 
     @classmethod
     def of(cls, paired: Paired) -> "Moments":
@@ -108,7 +108,7 @@ def wilcoxon(paired: Paired, flips: Flips, tie: float = TIE) -> Floats:
 
 
 def rank_biserial(paired: Paired, tie: float = TIE) -> Floats:
-    """Return the share of the ranks of absolute differences that wins have, less that of losses."""
+    """Return the wins' share of the ranks of absolute differences, minus the losses' share."""
     ranks = signed_ranks(paired, tie)
     every = np.abs(ranks).sum(axis=0)
     found: Floats = ranks.sum(axis=0) / np.where(every > 0, every, 1.0)
@@ -118,7 +118,7 @@ def rank_biserial(paired: Paired, tie: float = TIE) -> Floats:
 def signed_ranks(paired: Paired, tie: float) -> Floats:
     """Return the ranks of the absolute differences, with their signs: (n_queries, n_pairs).
 
-    0 for ties. Differences are rounded, such that rounding alone makes none differ.
+    0 for ties. Differences are in units of TIE, so that rounding noise breaks no tie between sizes.
     """
     found = np.zeros(paired.differences.shape)
     for ranks, difference in zip(found.T, paired.differences.T, strict=True):
@@ -136,7 +136,7 @@ def bootstrap_test(
     """Return the two-sided p-values of the studentised bootstrap, shifted to no difference.
 
     Queries are drawn with replacement from the differences less their mean; t of a resample is
-    compared with t of what was seen (Sakai, SIGIR 2006; Efron & Tibshirani, An Introduction to the
+    compared with the observed t (Sakai, SIGIR 2006; Efron & Tibshirani, An Introduction to the
     Bootstrap, 1993).
     """
     n, m = paired.differences.shape
@@ -195,10 +195,10 @@ def bca_interval(
 def accelerations(centred: Floats) -> Floats:
     """Return how fast the standard error of each mean changes with the mean: (n_pairs,).
 
-    `centred` are differences less their mean: (n_queries, n_pairs), of which some is not 0. The
-    jackknife's estimate, which of a mean needs no resamples (Efron, JASA 1987).
+    `centred` are differences minus their mean, not all 0: (n_queries, n_pairs). This is the
+    jackknife's estimate, which needs no resamples for a mean (Efron, JASA 1987).
     """
-    scaled = centred / np.abs(centred).max(axis=0)  # whose powers are no smaller than numbers go
+    scaled = centred / np.abs(centred).max(axis=0)  # so that powers do not underflow
     found: Floats = (scaled**3).sum(axis=0) / (6 * (scaled**2).sum(axis=0) ** 1.5)
     return found
 
@@ -214,11 +214,11 @@ def resampled(n: int, resamples: int, seed: int, width: int) -> Iterator[Floats]
 
 
 def beliefs(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:
-    """Return how probable it is that the left system is better, the same and worse.
+    """Return the probabilities that the left system is better, the same and worse.
 
     The same: its true mean is less than `rope` from the other's. By the posterior of the mean under
-    the reference prior, t around the mean difference that was seen, which is the correlated t-test
-    of Benavoli, Corani, Demsar & Zaffalon (JMLR 2017) without correlation.
+    the reference prior, t around the observed mean difference, which is the correlated t-test of
+    Benavoli, Corani, Demsar & Zaffalon (JMLR 2017) without correlation.
     """
     from scipy.special import stdtr
 

@@ -1,4 +1,4 @@
-"""Comparisons to tables of texts: rows, columns with their legend, and how it was tested."""
+"""Comparisons as tables of texts: rows, columns with their legend, and how it was tested."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +61,7 @@ class _Line(NamedTuple):
 
 
 def table_of(results: Sequence[Result], settings: Settings, notes: Sequence[Note] = ()) -> Table:
-    """Return one measure's comparison: on all queries, or on each slice of one label.
+    """Return the table of one measure: on all queries, or on each slice of one label.
 
     With a baseline, a row for each pair, below that of the baseline; of all pairs, or of one
     system, a row for each system.
@@ -116,20 +116,20 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     yield Column(
         f"{percent(1 - settings.alpha)} interval",
         lambda one: interval(one.system.low, one.system.high, signs=False),
-        "One system: there is nothing to compare it with. The interval is its mean's (Student's "
-        "t).",
+        "One system: there is nothing to compare it with. The interval is that of its mean "
+        "(Student's t).",
         not several,
     )
     yield Column(
         "letters",
         lambda one: one.result.letters[one.result.systems.index(one.system)],
-        "letters: systems that share a letter are not found to differ.",
+        "letters: systems that share a letter do not differ significantly.",
         all_pairs,
     )
     yield Column(
         "better than",
         lambda one: _n_told(one, "better"),
-        "better than, worse than: the number of systems that it is found to differ from, by "
+        "better than, worse than: the number of systems that it differs from significantly, by "
         f"{_sure_by(first, settings)}.",
         all_pairs,
     )
@@ -149,7 +149,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
 
 
 def _n_told(line: _Line, outcome: Outcome) -> str:
-    """Return how many systems one is told to be better, or worse, than."""
+    """Return how many systems the line's system is better, or worse, than."""
     result, name = line.result, line.system.name
     others = [one.name for one in result.systems if one.name != name]
     return str(sum(result.between(name, other)[1] == outcome for other in others))
@@ -174,7 +174,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     yield column(
         "p",
         lambda pair: _p(pair, pair.p),
-        "p: how often chance alone gives a difference as large, to either side.",
+        "p: how often chance alone gives a difference as large, in either direction.",
         not bayes,
     )
     yield column(
@@ -188,7 +188,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     yield column(
         "P(better)",
         lambda pair: number(pair.probability_better, 2),
-        f"P: how probable it is that the true difference is better, the same ({rope}), worse.",
+        f"P: the probability that the true difference is better, the same ({rope}), worse.",
         of_rope,
     )
     yield column("P(same)", lambda pair: number(pair.probability_same, 2), "", of_rope)
@@ -213,20 +213,20 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     yield column(
         "unjudged",
         lambda pair: interval(pair.unjudged_low, pair.unjudged_high),
-        f"unjudged: where diff may be, for any unjudged documents' grades.{ideal_moves(first)}",
+        f"unjudged: bounds of diff over all grades of unjudged documents.{ideal_moves(first)}",
         settings.bounds,
     )
 
 
 def _p(pair: Pair, p: float | None) -> str:
-    """Return a p-value; of one that is known by a bound, the bound of those that are."""
+    """Return a p-value as text; if only a bound is known, the limit below which bounds are."""
     if pair.method == "bound" and p is not None and p < CLEAR:
         return f"<{CLEAR:.0e}".replace("e-0", "e-")
     return probability(p)
 
 
 def _judged(line: _Line) -> str:
-    """Return how much of what a system ranks is judged, marked where it is little."""
+    """Return the share of a system's documents that is judged, marked if it is low."""
     return f"{number(line.system.judged, 2)} {'!' if line.system.little_judged else ' '}"
 
 
@@ -294,7 +294,7 @@ def _of_difference(results: Sequence[Result], settings: Settings) -> str:
         ends = f"its {level} credible interval"
     if first.by_ratio:
         change = f"ratio: {first.measure}, a geometric mean, divided by that of"
-        ends += "; tested are the differences of the queries' logarithms"
+        ends += "; differences of the queries' logarithms are tested"
     said = f"{change} {settings.baseline}, and {ends}."
     if told_by(first, settings) != "p":
         none = "1" if first.by_ratio else "0"
@@ -306,7 +306,7 @@ def _of_difference(results: Sequence[Result], settings: Settings) -> str:
 
 
 def _on_marks(results: Sequence[Result], settings: Settings) -> Iterator[str]:
-    """Yield what the marks mean, and what it means that there is none."""
+    """Yield what the marks mean, and what no mark means."""
     verdicts = [pair.verdict for result in results for pair in result.pairs]
     if settings.baseline is not None and any(verdicts):
         yield f"^ better, v worse than {settings.baseline}: {_sure_by(results[0], settings)}."
@@ -318,27 +318,27 @@ def _on_marks(results: Sequence[Result], settings: Settings) -> Iterator[str]:
 
 
 def tested_by(result: Result, settings: Settings) -> str:
-    """Return by which test a pair is marked, and what it must have."""
+    """Return the test that marks pairs, and its condition."""
     return f"{TESTS[settings.test]}; {_sure_by(result, settings)}"
 
 
 def _sure_by(result: Result, settings: Settings) -> str:
-    """Return what a pair must have to be marked."""
+    """Return the condition for a mark."""
     if settings.test == "bayes":
         return f"with a probability of at least {settings.sure:g}"
     return f"{told_by(result, settings)} at most {settings.alpha:g}"
 
 
 def told_by(result: Result, settings: Settings) -> str:
-    """Return the name of the p-value that tells whether a pair differs: "p" if uncorrected."""
-    of_all = settings.correction in ("tukey", "rtukey")  # of all systems, never the same as p
+    """Return the name of the p-value that decides whether a pair differs: "p" if uncorrected."""
+    of_all = settings.correction in ("tukey", "rtukey")  # from all systems, never the same as p
     if settings.correction == "none" or (result.comparisons <= 1 and not of_all):
         return "p"
     return f"p {CORRECTIONS[settings.correction]}"
 
 
 def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
-    """Yield which differences so many queries would have missed, of the pairs without a mark."""
+    """Yield the differences that this many queries may miss, for the pairs without a mark."""
     first = results[0]
     missed = [
         (pair.system, math.exp(pair.detectable) if first.by_ratio else pair.detectable)
@@ -379,10 +379,10 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
             cells.append(f"{shown} {_MARKS[verdict]}")
         rows.append([f"{place + 1}", *cells, *[""] * (len(ordered) - 1 - place)])
     header = ["", *(f"- {place}" for place in range(1, len(ordered)))]
-    what = "divided by" if result.by_ratio else "less"
+    what = "divided by" if result.by_ratio else "minus"
     title = f"{result.measure}   {'ratios' if result.by_ratio else 'differences'}"
     note = (
-        f"The mean of the row's system {what} that of the column's, by the numbers above. "
+        f"The mean of the row's system {what} that of the column's, numbered as above. "
         f"^ better, v worse: {told_by(result, settings)} at most {settings.alpha:g}."
     )
     return Table(header, rows, [note], title=[title])
@@ -396,8 +396,8 @@ def means_of(result: Result, settings: Settings) -> Table:
     ]
     level = percent(1 - settings.alpha)
     note = (
-        "Each interval is of one system's mean (Student's t). Two that overlap may be of systems "
-        "that differ: whether they do, the comparison says."
+        "Each interval belongs to one system's mean (Student's t). Systems whose intervals overlap "
+        "may still differ: see the comparison."
     )
     return Table(
         ["system", "mean", f"{level} interval"],

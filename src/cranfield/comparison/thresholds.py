@@ -1,10 +1,9 @@
 """Thresholds: whether the mean of a system reaches a number that was stated, without a baseline.
 
 The mean alone reaches it or does not. With `limit`, its one-sided lower limit at level 1 - alpha
-has to: the test is the gate's, of the queries' scores less the number, held against 0. So the sign
-flips and the t test take the scores for about as symmetric as their number makes up for; the
-bounded test takes only that they have a least and a greatest value (Waudby-Smith & Ramdas, JRSS-B
-2024).
+must reach it: the test is the gate's, for the queries' scores minus the number, against 0. So the
+sign flips and the t test assume scores that are symmetric enough for their number; the bounded test
+assumes only that they have a least and a greatest value (Waudby-Smith & Ramdas, JRSS-B 2024).
 """
 
 import math
@@ -76,7 +75,7 @@ class Threshold:
 
     @property
     def stated(self) -> str:
-        """What is asked: a measure, and what its mean has to reach."""
+        """The condition: a measure, and the number that its mean must reach."""
         return f"{self.measure} >= {self.at_least:g}"
 
     @property
@@ -84,13 +83,13 @@ class Threshold:
         """What was found, in one line."""
         limits = "" if self.lower is None else f", lower limit {number(self.lower)}"
         found = f"{self.measure} {number(self.mean)}{limits}"
-        return f"{self.outcome}: {found}, to be at least {self.at_least:g}"
+        return f"{self.outcome}: {found}, must be at least {self.at_least:g}"
 
 
 def by_measure(
     at_least: Mapping[str, float] | None, named: Callable[[str], Iterable[object]] = named_texts
 ) -> dict[str, float]:
-    """Return {measure: number}, with the measures as they are shown: as `named` says of a text.
+    """Return {measure: number}; `named` returns the canonical measures of a text.
 
     Raises OptionError for a measure that is named twice, with two numbers.
     """
@@ -99,7 +98,7 @@ def by_measure(
         for measure in map(str, named(text)):
             if found.setdefault(measure, least) != least:
                 raise OptionError(
-                    f"at_least: {measure} is to reach {found[measure]:g} and {least:g}; state one"
+                    f"at_least: {measure} has two numbers, {found[measure]:g} and {least:g}"
                 )
     return found
 
@@ -107,7 +106,7 @@ def by_measure(
 def thresholds_of(
     aligned: Aligned, at_least: Mapping[str, float], systems: Sequence[str], settings: GateSettings
 ) -> tuple[list[Threshold], list[Note]]:
-    """Return whether some systems reach the numbers, system after system; and what to know of it.
+    """Return whether some systems reach the numbers, system after system; and notes on it.
 
     Raises OptionError for a number that no system can reach, or that every one does, and for a
     measure of which less is better.
@@ -128,7 +127,7 @@ def thresholds_of(
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """One measure's scores, and the number that their means are to reach."""
+    """One measure's scores, and the number that their means must reach."""
 
     measure: str
     known: Measure | None
@@ -139,7 +138,7 @@ class _Asked:
 
     @cached_property
     def others(self) -> Ints:
-        """How many queries have another score than the commonest one of a system: (n_systems,)."""
+        """How many queries do not have a system's most common score: (n_systems,)."""
         rounded = np.round(self.scores / TIE)
         most = [np.unique(column, return_counts=True)[1].max() for column in rounded.T]
         return len(self.scores) - np.array(most, np.int64)
@@ -149,7 +148,7 @@ def _asked(
     aligned: Aligned, measure: str, least: float, at: Sequence[int], settings: GateSettings
 ) -> _Asked:
     if measure not in aligned.measures:
-        raise MeasureError(f"{measure} is a text for each query, and has no mean to reach a number")
+        raise MeasureError(f"{measure} has texts as values, and no mean that could reach a number")
     known, scores = aligned.known(measure), aligned.column(measure)[:, at]
     low, high = scores_range(aligned, measure, settings.range, settings.test) or (
         -math.inf,
@@ -167,10 +166,10 @@ def _asked(
 
 
 def _refuse(aligned: Aligned, measure: str, least: float, low: float, high: float) -> None:
-    """Raise OptionError for a number that says nothing of a system."""
+    """Raise OptionError for a number that every system reaches, or that no system can reach."""
     said = f"at_least={measure}={least:g}"
     if not aligned.rising(measure):
-        raise OptionError(f"{said}: less is better of {measure}: it has no number to reach")
+        raise OptionError(f"{said}: at_least does not apply to {measure}, of which less is better")
     if least > high:
         meant = f" Did you mean {least / 100:g}?" if high == 1 and 1 < least <= 100 else ""
         raise OptionError(f"{said}: {measure} is at most {high:g}: no system can reach it.{meant}")
@@ -210,7 +209,7 @@ def _threshold(
 
 
 def _of_mean(asked: _Asked, end: float) -> float:
-    """Return a limit of the mean by that of the mean less the number; no limit stays none."""
+    """Return a limit of the mean, given that of the mean minus the number; infinity is kept."""
     if not math.isfinite(end):
         return end
     of_mean = asked.at_least * math.exp(end) if is_geometric(asked.known) else asked.at_least + end
@@ -218,7 +217,7 @@ def _of_mean(asked: _Asked, end: float) -> float:
 
 
 def _doubts(asked: _Asked, systems: Sequence[str], found: Iterable[Threshold]) -> Iterator[Note]:
-    """Yield a note on each system of which the limits promise too much."""
+    """Yield a note on each system whose limits may be wrong."""
     paired = Paired.of(asked.question.gains)
     skews = skewness(paired, Moments.of(paired)).tolist()
     of_this = [one for one in found if one.measure == asked.measure]
@@ -228,13 +227,13 @@ def _doubts(asked: _Asked, systems: Sequence[str], found: Iterable[Threshold]) -
             same = "all of" if others == 0 else f"all but {others} of"
             said = (
                 f"{same} {queries_of(one.n)} have the same score: the limits do not hold, and rare "
-                "low scores are not ruled out. The test 'bounded' holds for any number."
+                "low scores are not ruled out. The test 'bounded' is valid for any scores."
             )
             yield Note("few-scores", "warning", said, others, named)
         elif doubt_of(one.n, others, skew) == "skewed" and skew < 0:
             said = (
                 f"a few low scores (skewness {skew:+.1f}) make the lower limit too high; "
-                f"{math.ceil(25 * skew**2):,} queries would do."
+                f"{math.ceil(25 * skew**2):,} queries would be enough."
             )
             yield Note("skewed", "warning", said, one.n, named)
 
@@ -251,8 +250,8 @@ def table_of(
 ) -> Table:
     """Return a row for each system and measure.
 
-    `how` says at which level limits are, and by which test. `outcomes`, if there are any, are those
-    of all that a system is judged by: a row for each.
+    `how` names the level of the limits and the test. `outcomes`, if any, are each system's overall
+    outcome: a row for each.
     """
     columns = wanted(_columns(settings))
     rows: list[list[str]] = []
@@ -265,7 +264,7 @@ def table_of(
     said = legend(columns)
     if outcomes:
         said.append("all: everything that the system is judged by must pass.")
-    title = f"Means of {queries_of(found[0].n)}, and what they are to reach"
+    title = f"Means of {queries_of(found[0].n)}, and what they must reach"
     return Table(
         [one.heading for one in columns],
         rows,

@@ -25,9 +25,9 @@ _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 
 @dataclass(frozen=True)
 class Change:
-    """A query on which a system scores otherwise than the baseline.
+    """A query on which a system's score differs from the baseline's.
 
-    `difference` is turned where less is better: above 0 is better.
+    `difference` has its sign reversed where less is better: above 0 is better.
     """
 
     query_id: str
@@ -38,21 +38,21 @@ class Change:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of one system under one measure.
+    """The verdict on one system under one measure.
 
-    Differences are the system's minus the baseline's; where less is better (`turned`), the other
-    way round: so that above 0 is better. Where the mean over the queries is geometric, `scale` is
+    Differences are the system's minus the baseline's; where less is better (`turned`), the sign is
+    reversed, so that above 0 is better. Where the mean over the queries is geometric, `scale` is
     "ratio": they are differences of natural logarithms, so that exp(difference) is the ratio of the
-    two means; so are `sd`, `margin` and the limits. `changed` is the number of queries on
-    which the system scores otherwise; `changes` are these queries, the worst first, or as many of
-    them as the option `changes` says.
+    two means; so are `sd`, `margin` and the limits. `changed` is the number of queries on which the
+    two differ; `changes` are these queries, the worst first, or as many of them as the option
+    `changes` says.
 
     `lower` and `upper` are one-sided limits of the mean difference, each at level 1 - alpha, None
-    where there is none. `p` tests a true difference beyond the margin: at most -margin, or, of
-    equivalence, also at least margin; `p_worse` of one of at least 0. Both are None where there is
-    no test. The limits and the p-values never contradict each other. `method` is how the
-    randomization test found them: "exact", by all flips that there are; "drawn", by as many as were
-    asked for; "t", by Student's t, where more than 7,000 queries have the same limits by it.
+    where there is no limit. `p` tests a true difference beyond the margin: at most -margin or, with
+    `equivalence`, at least margin. `p_worse` tests a true difference of at least 0. Both are None
+    where there is no test. The limits and the p-values never contradict each other. `method` is how
+    the randomization test found them: "exact", by all possible flips; "drawn", by as many as were
+    asked for; "t", by Student's t, where there are more than 7,000 queries and its limits agree.
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run"]
@@ -65,8 +65,8 @@ class Verdict:
     system: str
     measure: str
     outcome: Outcome
-    better: bool  # shown to be above 0
-    worse: bool  # shown to be below 0
+    better: bool  # significantly above 0
+    worse: bool  # significantly below 0
     n: int  # queries
     changed: int  # of these
     mean: float
@@ -78,10 +78,10 @@ class Verdict:
     upper: float | None
     p: float | None
     p_worse: float | None
-    queries_needed: int | None  # UNDECIDED: to decide, of a system as good as the baseline
+    queries_needed: int | None  # if UNDECIDED: for a system as good as the baseline to pass
     turned: bool
     scale: Scale
-    method: GateMethod | None  # by which flips it was tested; None of a test without
+    method: GateMethod | None  # how it was tested; None for a test without flips
     changes: tuple[Change, ...]
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ class Verdict:
         return self.outcome
 
     def compared(self, change: Change) -> float:
-        """Return a query's difference as it is compared: of logarithms if `scale` is "ratio"."""
+        """Return a query's difference in the unit compared: of logarithms if `scale` is "ratio"."""
         if self.scale == "difference":
             return change.difference
         old, new = floored_log(np.array([change.baseline, change.score])).tolist()
@@ -105,7 +105,7 @@ class Verdict:
 class Gate(Shown):
     """The verdicts on every system under every measure, and how they were found.
 
-    In a test, `assert found.passed, str(found)` says all of it where it fails.
+    In a test, `assert found.passed, str(found)` prints the tables if it fails.
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
@@ -118,7 +118,7 @@ class Gate(Shown):
     header = (*(one.name for one in fields(Verdict) if one.name != "changes"), "at_least")
 
     verdicts: tuple[Verdict, ...]
-    baseline: str | None  # None: there is none, only thresholds
+    baseline: str | None  # None: there are only thresholds
     settings: GateSettings
     notes: tuple[Note, ...]
     recipe: Mapping[str, Any]
@@ -147,7 +147,7 @@ class Gate(Shown):
         return self.takes(self.outcome) == "PASS"
 
     def takes(self, outcome: Outcome) -> Outcome:
-        """Return what an outcome is taken for, as `undecided` says."""
+        """Return the outcome, with UNDECIDED counted as the option `undecided` says."""
         if outcome != "UNDECIDED" or self.settings.undecided is None:
             return outcome
         return "PASS" if self.settings.undecided == "pass" else "FAIL"
@@ -163,7 +163,7 @@ class Gate(Shown):
     def tables(self) -> list[Table]:
         """Return a row for each system and measure; then the queries that changed, if kept.
 
-        Thresholds have a table of their own, before these queries, and the lowest scores after.
+        Thresholds have their own table, before these queries, and their lowest scores after.
         """
         several = len(self.verdicts) + len(self.thresholds) > len(self.outcomes)
         outcomes = self.outcomes if several else {}
@@ -175,9 +175,10 @@ class Gate(Shown):
         return [*found, *(one for one in worst if one.rows)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each system and measure: all of its Verdict but the queries.
+        """Return a row for each system and measure: its Verdict without the queries.
 
-        The row of a threshold has `at_least`, and of a Verdict what a Threshold has, too.
+        The row of a threshold has `at_least`, and the fields that a Threshold shares with a
+        Verdict.
         """
         return self._dicts(
             [getattr(one, name, None) for name in self.header] for one in self._every
@@ -192,7 +193,7 @@ class Gate(Shown):
         return to_junit("cranfield gate", _cases(self, shown))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, with everything that is needed to repeat it."""
+        """Return plain values, as for JSON, with what is needed to repeat it."""
         return {
             "outcome": self.outcome,
             "outcomes": self.outcomes,
@@ -233,7 +234,7 @@ def _cases(found: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
 
 
 def _verdicts_table(found: Gate) -> Table:
-    """Return a row for each system and measure; of several measures, one for all of them."""
+    """Return a row for each system and measure; if there are several measures, one for all."""
     several = len(found.verdicts) > len(found.outcomes) and not found.thresholds
     columns = wanted(_columns(found))
     rows: list[list[str]] = []
@@ -246,9 +247,9 @@ def _verdicts_table(found: Gate) -> Table:
             rows.append([system, "all", outcome, *[""] * (len(columns) - 3)])
     said = legend(columns)
     if several:
-        said.append("all: every measure must pass; that needs no correction for their number.")
+        said.append("all: every measure must pass; this needs no correction for their number.")
     if any(one.lower is None and not one.changed for one in found.verdicts):
-        said.append("-: no query differs, so that there is nothing to test.")
+        said.append("-: no query differs: there is nothing to test.")
     return Table(
         [one.heading for one in columns],
         rows,
@@ -267,7 +268,7 @@ def _columns(found: Gate) -> Iterator[Column]:
         return ", ".join(dict.fromkeys(one.measure for one in verdicts if measures(one)))
 
     rule, of_p = _rules(found)
-    such = "another" if settings.equivalence else "a lower"
+    such = "a different" if settings.equivalence else "a lower"
     few = any(0 < one.changed < FEW for one in verdicts) and settings.test != "bounded"
     yield Column("system", lambda one: one.system)
     yield Column("measure", lambda one: one.measure)
@@ -281,23 +282,23 @@ def _columns(found: Gate) -> Iterator[Column]:
     yield Column(
         "mean",
         lambda one: number(one.mean),
-        f"{turned}: less is better; differences are turned: + is better." if turned else "",
+        f"{turned}: less is better; signs are reversed: + is better." if turned else "",
     )
     ratios = among(lambda one: one.scale == "ratio")
     said = f"{ratios}: a geometric mean; diff, lower and upper are ratios (x): above 1 is better."
     if any(one.scale == "difference" for one in verdicts):
-        said += " Their bounds are ratios, too: that of the margin, and 1 in the place of 0."
+        said += " Their bounds are ratios, too: the margin's, and 1 instead of 0."
     yield Column("diff", lambda one: _shown(one, one.difference), said if ratios else "")
     limited = all(None not in (one.lower, one.upper) or not one.changed for one in verdicts)
     yield Column("lower", lambda one: _shown(one, one.lower), "" if limited else _no_limit(found))
     yield Column("upper", lambda one: _shown(one, one.upper))
     if any(one.p is None and one.lower is not None for one in verdicts):
-        of_p += "\np -: differences that do not vary have no t test; their limits are the mean."
+        of_p += "\np -: differences that are all equal have no t test; their limits are the mean."
     yield Column("p", lambda one: probability(one.p), of_p)
     yield Column(
         "needed",
         lambda one: f"{one.queries_needed:,}" if one.queries_needed else "",
-        f"needed: queries, so that a system as good as {found.baseline} passes 4 times in 5.",
+        f"needed: queries with which a system as good as {found.baseline} passes 4 times in 5.",
         any(one.queries_needed is not None for one in verdicts),
     )
 
@@ -327,7 +328,7 @@ def _changes_table(found: Gate) -> Table:
 
 
 def _rules(found: Gate) -> tuple[str, str]:
-    """Return the lines that say when a system passes and fails, and the line on p."""
+    """Return the legend of the verdicts, and that of p."""
     least, most, none, true = "-margin", "margin", "0", "difference"
     if all(one.scale == "ratio" for one in found.verdicts):
         margin = found.verdicts[0].margin
@@ -351,21 +352,21 @@ def _no_limit(found: Gate) -> str:
     """Return why a limit is missing."""
     settings = found.settings
     if settings.test == "t":
-        return "-: no limit: so few differences, which do not vary, show nothing to a t test."
+        return "-: no limit: too few differences, all of them equal, for a t test."
     if least_p(settings, found.recipe["n_queries"]) > settings.alpha:
         few = "queries, or flips," if settings.test == "randomization" else "queries"
         return (
-            f"-: no limit: so few {few} cannot give a p of {settings.alpha:g} or less, whatever "
-            "the differences."
+            f"-: no limit: too few {few} for a p of {settings.alpha:g} or less, for any "
+            "differences."
         )
     return (
-        "-: no limit: the baseline's scores vary so much that no share of its mean, however "
-        "different, is ruled out on this side."
+        "-: no limit: the baseline's scores vary so much that no share of its mean is ruled out "
+        "on this side."
     )
 
 
 def _title(found: Gate) -> list[str]:
-    """Return what to say above the table: what is compared with what, and how."""
+    """Return the lines above the table: what is compared with what, and how."""
     recipe, settings = found.recipe, found.settings
     level, how = _how(found)
     margin = str(recipe["margin"]).strip()
@@ -386,7 +387,7 @@ def _title(found: Gate) -> list[str]:
 
 
 def _how(found: Gate) -> tuple[str, str]:
-    """Return at which level limits are, and by which test."""
+    """Return the level of the limits, and the test."""
     settings = found.settings
     how = {"t": "t test", "bounded": "bounded test"}.get(settings.test, "")
     if settings.test == "t" and found.verdicts:
@@ -400,7 +401,7 @@ def _how(found: Gate) -> tuple[str, str]:
 
 
 def _shown(one: Verdict, difference: float | None) -> str:
-    """Return a difference as the tables show it: a ratio of geometric means and their scores."""
+    """Return a difference as the tables show it: a ratio if means are geometric."""
     if one.scale == "difference" or difference is None:
         return signed(difference)
     ratio = math.exp(difference)
