@@ -258,8 +258,7 @@ def test_the_address_holds_the_state(browser: Browser, pages: Pages) -> None:
         assert page.one("#pick-measure", "it.selectedOptions[0].text") == "AP"
         page.wait(IN_VIEW)
         page.evaluate('location.hash = "#q=q12&a=bm25&b=dense&m=RR"')
-        page.settle()
-        assert page.one("#stage h3") == demo.queries()["q12"]
+        page.wait(f"document.querySelector('#stage h3').textContent == {demo.queries()['q12']!r}")
         assert page.one("#where-said").startswith("bm25 against dense")
     hostile = urlencode({"q": "none", "a": "<script>", "b": "__proto__", "m": "constructor"})
     with browser.open(pages("demonstration").path, fragment=hostile) as page:
