@@ -22,7 +22,8 @@ commands' help by `scripts/make_docs.py`.
 COMPLETION = """
 ## Completion
 
-A shell can complete commands and options with the tab key. Put a line into its start file:
+A shell can complete commands, options, choices, files and names of measures with the tab key. Put
+a line into its start file:
 
 | shell | file | line |
 |---|---|---|

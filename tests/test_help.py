@@ -138,7 +138,7 @@ def test_help_explains_a_measure() -> None:
     assert "No such command 'nDGC'" in invoke("help", "nDGC").output
 
 
-def test_a_shell_can_complete_commands_and_options() -> None:
+def test_a_shell_can_complete_what_is_typed() -> None:
     def completed(*words: str) -> list[str]:
         shell = ShellComplete(cli, {}, "cranfield", "_CRANFIELD_COMPLETE")
         return [one.value for one in shell.get_completions(list(words[:-1]), words[-1])]
@@ -147,16 +147,21 @@ def test_a_shell_can_complete_commands_and_options() -> None:
     assert "--per-query" in completed("evaluate", "--per")
     assert completed("evaluate", "--ties", "exp") == ["expected"]
     assert completed("figure", "lead") == ["leaderboard"]
+    for words in (["evaluate", "-m"], ["explain", "a", "b", "--measure"], ["measures"]):
+        assert completed(*words, "ndcg") == ["nDCG", "nDCG_rel"]
+    for words in (["evaluate"], ["compare", "a"], ["check", "a", "b"], ["gate", "--baseline"]):
+        shell = ShellComplete(cli, {}, "cranfield", "_CRANFIELD_COMPLETE")
+        assert [one.type for one in shell.get_completions(words, "de")] == ["file"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("report a b --budget 1MB", "--budget='1MB': expected a whole number of at least 0"),
-        ("compare a b --seed x", "--seed='x': expected a whole number"),
-        ("compare a b --alpha 5%", "--alpha='5%': expected a number above 0 and below"),
-        ("evaluate a b --depth 1.5", "--depth='1.5': expected a whole number of at least 1"),
-        ("evaluate a b --rel high", "--rel='high': expected a number"),
+        ("report a b --budget 1MB", "--budget 1MB: expected a whole number of at least 0"),
+        ("compare a b --seed x", "--seed x: expected a whole number"),
+        ("compare a b --alpha 5%", "--alpha 5%: expected a number above 0 and below"),
+        ("evaluate a b --depth 1.5", "--depth 1.5: expected a whole number of at least 1"),
+        ("evaluate a b --rel high", "--rel high: expected a number"),
     ],
 )
 def test_a_number_that_is_none_is_refused_with_what_was_expected(arguments: str, said: str) -> None:

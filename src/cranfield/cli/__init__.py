@@ -177,7 +177,7 @@ class _Commands(click.Group):
         command = self.get_command(ctx, str(ctx.invoked_subcommand))
         for one in [] if command is None else command.params:
             if isinstance(one, click.Option):
-                value, typed = r"(?:'(\w+)'|(?=[\w.]))", max(one.opts, key=len) + r" \1"
+                value, typed = r"(?:'([^'\s]+)'|(?=[\w.'\"]))", max(one.opts, key=len) + r" \1"
                 if one.is_flag:
                     value, typed = "True", typed[:-3]
                 text = re.sub(rf"(?<![-\w]){one.name}={value}", typed, text)
@@ -218,6 +218,10 @@ def cli() -> None:
     cranfield evaluate demo/qrels.txt demo/*.run -m nDCG@10 -m AP
     cranfield compare demo/qrels.txt demo/bm25.run demo/dense.run
     cranfield measures nDCG
+
+    \b
+    Completion with the tab key: a line for ~/.bashrc (or zsh_source, ~/.zshrc):
+    eval "$(_CRANFIELD_COMPLETE=bash_source cranfield)"
     """  # noqa: D301 - click's mark for lines to keep
 
 

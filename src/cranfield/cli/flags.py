@@ -12,16 +12,19 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 from click.core import ParameterSource
 
 from cranfield.errors import OptionError
 from cranfield.formats.url import without_secrets
-from cranfield.measures import Measure, parse_all
+from cranfield.measures import Measure, definitions, parse_all
 from cranfield.options import Check, Option, Options, level, options_of
 from cranfield.options import checked as checked_value
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Group = Literal["Options", "Files", "Ranking", "Statistics", "Output"]  # in this order
@@ -34,12 +37,34 @@ _METAVARS = {int: "N", float: "X", str: "TEXT"}
 _FIRST = re.compile(r".*?[.:?](?= |$)", re.S)  # the first sentence
 
 
+def complete_files(_: click.Context, __: click.Parameter, typed: str) -> "list[CompletionItem]":
+    """Leave it to the shell to complete the name of a file."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(typed, type="file")]
+
+
+def complete_measures(_: click.Context, __: click.Parameter, typed: str) -> "list[CompletionItem]":
+    """Return the measures whose names begin with what was typed, in small letters or not."""
+    from click.shell_completion import CompletionItem
+
+    return [
+        CompletionItem(one.name, help=one.summary)
+        for one in definitions()
+        if one.name.casefold().startswith(typed.casefold())
+    ]
+
+
 class GroupedOption(click.Option):
     """An option that `--help` lists under the name of its group."""
 
     def __init__(self, *declared: Any, group: Group = "Options", **how: Any) -> None:
         if "metavar" not in how and how.get("type") in _METAVARS and not how.get("is_flag"):
             how["metavar"] = _METAVARS[how["type"]]
+        if how.get("metavar") == "MEASURE":
+            how["shell_complete"] = complete_measures
+        elif str(how.get("metavar")).startswith("FILE"):
+            how["shell_complete"] = complete_files
         super().__init__(*declared, **how)
         self.group = group
 
@@ -126,8 +151,8 @@ def command(
 
 
 def argument(**how: Any) -> Any:
-    """Declare an argument."""
-    return lambda name: click.argument(name, **how)
+    """Declare an argument: the name of a file, if nothing else is told of how to complete it."""
+    return lambda name: click.argument(name, **{"shell_complete": complete_files, **how})
 
 
 def option(*names: str, group: Group = "Options", **how: Any) -> Any:
@@ -162,8 +187,8 @@ def checked(check: Check, *names: str, **how: Any) -> Any:
 
     def of_text(_: click.Context, given: click.Parameter, value: Any) -> Any:
         for one in value if given.multiple else ():  # an error shows the one that is wrong
-            checked_value(given.opts[-1], one, check)
-        return value if value is None else checked_value(given.opts[-1], value, check)
+            checked_value(str(given.name), one, check)
+        return value if value is None else checked_value(str(given.name), value, check)
 
     return option(*names, callback=of_text, **how)
 

@@ -12,7 +12,9 @@ from cranfield.measures.declaration import UNDOCUMENTED
 
 @flags.command("measures")
 def command(
-    names: tuple[str, ...] = flags.argument(nargs=-1, metavar="[NAME]..."),
+    names: tuple[str, ...] = flags.argument(
+        nargs=-1, metavar="[NAME]...", shell_complete=flags.complete_measures
+    ),
     full: bool = flags.option(is_flag=True, help="Explain every measure."),
 ) -> None:
     """List the measures, or explain some: formula, parameters, range, source and other names.
