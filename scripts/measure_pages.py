@@ -21,12 +21,18 @@ FAMILY = re.compile(r"(<!-- measures: ([\w ]+) -->\n).*(<!-- end -->)", re.S)
 TABLE = re.compile(r"(<!-- table: begin -->\n).*(<!-- table: end -->)", re.S)
 LINK = "[Bounds](../../background/incomplete-judgments.md#bounds)"
 BOUNDS = {"none": "none: it does not depend on grades", "refused": "none", "attained": "attained"}
-# What `docs/pictures` shows of the families whose documents count each on its own.
+# What `docs/pictures` shows of the families; counts have no weights.
 WEIGHTS = {
     "precision": "P@5 P@10 R@20 Success@10",
     "average-precision": "RR RR@10 AP",
     "gain": "DCG DCG@10 DCG(discount='ln')",
     "user-models": "RBP(p=0.5) RBP RBP(p=0.95) ERR CWL('INST(T=1)')",
+    "classification": "AUC AUC@10 RR",
+    "diversity": "alpha_nDCG nERR_IA nNRBP P_IA@10 Dsharp_nDCG",
+    "groups": "GroupP@10 GroupAP",
+    "incomplete": "Judged@10 Bpref infAP",
+    "ntcir": "Q(beta=0.1) Q Q(beta=10)",
+    "sets": "SetP P@10 AP",
 }
 
 
