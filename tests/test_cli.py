@@ -153,7 +153,7 @@ MISTAKES = {
         "{run}",
         "--depth",
         "0",
-    ): "--depth=0: expected a whole number",
+    ): "--depth 0: expected a whole number",
     ("evaluate", "{qrels}", "{run}", "--format", "xml"): "'xml' is not one of",
     ("evaluate", "{qrels}", "{run}", "--perquery"): "--per-query",
     (
@@ -648,11 +648,11 @@ def test_missing_and_rel_are_the_same_everywhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["compare", "gate", "correlate", "agreement"])
 def test_numbers_are_checked_the_same_way(command: str) -> None:
     for option, value, said in (
-        ("--alpha", "0.5", "--alpha=0.5: expected a number above 0 and below 0.5"),
-        ("--alpha", "nan", "--alpha=nan: expected a number above 0 and below 0.5"),
-        ("--seed", "-1", "--seed=-1: expected a whole number of at least 0"),
+        ("--alpha", "0.5", "--alpha 0.5: expected a number above 0 and below 0.5"),
+        ("--alpha", "nan", "--alpha nan: expected a number above 0 and below 0.5"),
+        ("--seed", "-1", "--seed -1: expected a whole number of at least 0"),
         ("--rel", "-1", "of at least 0"),
-        ("--flips", "0", "--flips=0: expected a whole number of at least 1"),
+        ("--flips", "0", "--flips 0: expected a whole number of at least 1"),
     ):
         if (command, option) != ("agreement", "--flips"):
             done = invoke(command, "a", "b", "c", option, value)
@@ -663,9 +663,9 @@ def test_numbers_are_checked_the_same_way(command: str) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("--tie -1", "--tie=-1.0: expected a number of at least 0"),
-        ("--rope nan", "--rope=nan: expected a number of at least 0"),
-        ("--changes 0", "--changes=0: expected a whole number of at least 1"),
+        ("--tie -1", "--tie -1.0: expected a number of at least 0"),
+        ("--rope nan", "--rope nan: expected a number of at least 0"),
+        ("--changes 0", "--changes 0: expected a whole number of at least 1"),
         ("--all-pairs --baseline new", "--all-pairs compares with no baseline"),
         ("--slices nowhere.csv", "nowhere.csv"),
         ("-m nonsense", "nonsense"),

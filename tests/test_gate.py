@@ -525,11 +525,11 @@ def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> No
         ("--effect 0.3 --sd 1", "--effect goes without --sd"),
         ("--effect 0.3 --sd 1 --n-queries 9", "--effect goes without --sd"),
         ("--effect 0", "--effect=0: no number of queries is enough"),
-        ("--effect nan", "--effect=nan: expected a number"),
-        ("--effect 1 --power 0.05", "--power=0.05: expected more than --alpha=0.05"),
-        ("--n-queries 9 --power 0.01", "--power=0.01: expected more than --alpha=0.05"),
-        ("--n-queries 9 --alpha 1", "--alpha=1.0: expected a number above 0 and below 0.5"),
-        ("--n-queries 1", "--n-queries=1: expected a whole number of at least 2"),
+        ("--effect nan", "--effect nan: expected a number"),
+        ("--effect 1 --power 0.05", "--power 0.05: expected more than --alpha 0.05"),
+        ("--n-queries 9 --power 0.01", "--power 0.01: expected more than --alpha 0.05"),
+        ("--n-queries 9 --alpha 1", "--alpha 1.0: expected a number above 0 and below 0.5"),
+        ("--n-queries 1", "--n-queries 1: expected a whole number of at least 2"),
     ],
 )
 def test_questions_of_power_that_have_no_answer(arguments: str, said: str) -> None:

@@ -219,4 +219,4 @@ def test_what_all_together_would_leave_is_what_it_leaves() -> None:
     )
     (note,) = [note for note in alone.notes if note.code == "family"]
     assert 0 < left < marked
-    assert f"leaves {left} of the {marked} " in note.text
+    assert f"keeps {left} of {marked} marks" in note.text

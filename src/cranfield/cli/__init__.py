@@ -177,7 +177,7 @@ class _Commands(click.Group):
         command = self.get_command(ctx, str(ctx.invoked_subcommand))
         for one in [] if command is None else command.params:
             if isinstance(one, click.Option):
-                value, typed = r"(?:'([^'\s]+)'|(?=[\w.'\"]))", max(one.opts, key=len) + r" \1"
+                value, typed = r"(?:'([^'\s]+)'|(?=[-\w.'\"]))", max(one.opts, key=len) + r" \1"
                 if one.is_flag:
                     value, typed = "True", typed[:-3]
                 text = re.sub(rf"(?<![-\w]){one.name}={value}", typed, text)
