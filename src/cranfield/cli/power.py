@@ -31,7 +31,7 @@ def command(
     name = next(iter(given), "effect")
     if design.power <= alpha and (n_queries is None or not given) and name != "width":
         raise OptionError(
-            f"--power {design.power:g}: expected more than --alpha {alpha:g}, which chance alone has"
+            f"--power {design.power:g}: expected more than --alpha {alpha:g}, chance's power"
         )
     row: dict[str, float] = dict(given)
     if sd is not None:

@@ -353,7 +353,7 @@ class Design(Options):
         """Raise OptionError for a power that is not above alpha, the power of chance."""
         if self.power <= self.alpha:
             raise OptionError(
-                f"power={self.power!r}: expected more than alpha={self.alpha!r}, which chance alone has"
+                f"power={self.power!r}: expected more than alpha={self.alpha!r}, chance's power"
             )
 
 
