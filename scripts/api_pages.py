@@ -21,6 +21,7 @@ import griffe
 
 import cranfield
 from cranfield.options import Option, options_of
+from cranfield.render.shown import Shown
 
 SOURCE = Path(__file__).parent.parent / "src"
 HOMES: dict[str, str] = vars(cranfield)["_HOME"]
@@ -128,6 +129,24 @@ Types such as `QrelsLike` and `RunLike` mean "anything that can be read as one":
 [the measures](../measures/index.md).
 
 """
+# Members that other parts of the package use, and that users have no need of: these are not public.
+INTERNAL = {
+    "Difference": "of",
+    "InputError": "at because but",
+    "Measure": "aggregate bounds check_complete fractions imperfect linear values with_parameters",
+    "MeanExplanation": "of of_run",
+    "Names": "implied",
+    "Note": "of",
+    "Qrels": "check_whole codes_of doc_lists docs ideal in_groups of query range_of_grades "
+    "replaced sampling slots spans",
+    "QueryDifferences": "of_runs",
+    "Run": "apart blocks every_row form is_text numbers of only ranked_by ranking rankings roles "
+    "skipping",
+    "Scores": "cells columns of plain",
+    "Shown": "in_form",
+    "SideBySide": "of",
+    "Verdict": "compared",
+}
 INDEXED = {"__getitem__": ("[", "]")}  # methods that are written with brackets
 LINKED = re.compile(r"\bdocs/([\w/-]+\.md)")
 RESULT = "It can be printed and converted: [what every result can do](results.md)."
@@ -198,7 +217,8 @@ def _described(one: Any) -> Iterator[str]:
 def _class(one: Any) -> Iterator[str]:
     made_by = one.members.get("__init__")
     is_data = any("dataclass" in str(mark.value) for mark in one.decorators)
-    is_result = any(str(base).startswith("Shown") for base in one.bases)
+    kind = _at_run_time(one)
+    is_result = isinstance(kind, type) and issubclass(kind, Shown) and kind is not Shown
     if made_by is not None and not is_result:
         yield _signature(made_by, one.name)
     yield from _text(one)
@@ -206,7 +226,11 @@ def _class(one: Any) -> Iterator[str]:
         yield from _text(made_by)
     if is_result:
         yield RESULT
+    left_out = INTERNAL.get(one.name, "").split()
     public = [part for name, part in one.members.items() if _is_public(name)]
+    public = [part for part in public if part.name not in left_out]
+    if is_result:
+        public = [part for part in public if not _says_no_more(part)]
     if is_data:
         fields = [part for part in public if part.is_attribute and "property" not in part.labels]
         rows = [_field(part) for part in fields if part.annotation is not None]
@@ -223,6 +247,13 @@ def _class(one: Any) -> Iterator[str]:
             yield f"### {one.name}.{part.name}"
             yield f"A property: `{part.annotation}`."
             yield from _text(part)
+
+
+def _says_no_more(part: Any) -> bool:
+    """Tell whether a member of a result says no more than that of every result."""
+    if part.name in INDEXED or part.name == "to_dict" or not hasattr(Shown, part.name):
+        return False
+    return not part.is_function or len(part.parameters) < 2  # self alone
 
 
 def _called(name: str, part: Any) -> str:

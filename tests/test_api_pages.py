@@ -6,7 +6,7 @@ from typing import Any
 
 import griffe
 import pytest
-from api_pages import HOMES, PAGES, SOURCE, docstring_of, names_on, sections_of
+from api_pages import HOMES, INTERNAL, PAGES, SOURCE, docstring_of, names_on, sections_of
 
 from cranfield import demo, figures, pytrec_eval
 
@@ -33,6 +33,12 @@ def public(module: Any) -> set[str]:
             or name in getattr(module, "__all__", ())
         )
     }
+
+
+def test_members_that_are_left_out_exist() -> None:
+    known = {name.rpartition(".")[2]: name for name in NAMES}
+    for name, members in INTERNAL.items():
+        assert set(members.split()) <= set(found(known[name]).members)
 
 
 def test_every_public_name_is_on_one_page() -> None:
