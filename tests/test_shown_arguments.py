@@ -67,7 +67,7 @@ def test_a_value_that_is_none_is_refused(call: Callable[[], Any]) -> None:
 
 
 def test_the_json_of_scores_has_each_query_if_asked_for() -> None:
-    """As docs/reference/formats.md says."""
+    """As docs/reference/output.md says."""
     means, every = (json.loads(SYSTEMS.to_json(per_query=which)) for which in (False, True))
     assert ["queries" in run for run in means["runs"]] == [False, False]
     assert {run["run"]: run.pop("queries") for run in every["runs"]} == SYSTEMS.to_dict()
