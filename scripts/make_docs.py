@@ -182,12 +182,19 @@ def examples(block: str) -> Iterator[tuple[str, str]]:
         yield sources, ""
 
 
-def shows_its_value(source: str) -> bool:
-    """Tell whether a cell's output is the value of its last line; else it is printed."""
+def shows_its_value(source: str, printing: set[str]) -> bool:
+    """Tell whether a cell's output is the value of its last line; else it is printed.
+
+    `printing` holds the names of functions that return nothing; the cell's own are added.
+    """
     if source.startswith("!"):
         return False
-    last = ast.parse(source).body[-1]
-    return isinstance(last, ast.Expr) and not ast.unparse(last).startswith("print(")
+    body = ast.parse(source).body
+    for one in body:
+        if isinstance(one, ast.FunctionDef) and not re.search(r"^\s*return\b", source, re.M):
+            printing.add(one.name)
+    last = ast.unparse(body[-1]).partition("(")[0]
+    return isinstance(body[-1], ast.Expr) and last not in printing
 
 
 def lines(text: str) -> list[str]:
@@ -201,6 +208,7 @@ def notebook(page: str) -> str:
     What needs more data than the demonstration is prose, too.
     """
     cells: list[dict[str, Any]] = []
+    printing = {"print"}
 
     def add(kind: str, source: str, **more: Any) -> None:
         cells.append(
@@ -226,7 +234,7 @@ def notebook(page: str) -> str:
                 "output_type": "stream",
                 "text": lines(output.rstrip() + "\n"),
             }
-            if shows_its_value(source):
+            if shows_its_value(source, printing):
                 found = {
                     "data": {"text/plain": lines(output.rstrip())},
                     "execution_count": count,

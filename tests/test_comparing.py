@@ -913,7 +913,7 @@ def test_of_however_many_queries_the_interval_goes_with_p() -> None:
     assert (pair.interval, t.interval) == ("randomization", "t")
     assert pair.p <= 0.05
     assert pair.low > 0 > t.low
-    assert "(by inversion of the test)" in str(compare(given, flips=1000))
+    assert "(the values that the test does not reject)" in str(compare(given, flips=1000))
 
 
 def test_the_queries_that_change_most() -> None:

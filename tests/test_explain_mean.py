@@ -268,7 +268,7 @@ def test_on_the_demonstration(demo_folder: Path) -> None:
     worst = sum(1 - value for value in values[:10]) / missing
     assert f"The first 10 of 40: {100 * worst:.0f} % of what is missing." in table.notes
     assert "Not shown: 30 queries." in table.notes
-    assert "2 documents are tied: ranked by document id." in table.notes
+    assert "2 documents are tied: ranked by document id, descending." in table.notes
     assert table.notes[-1] == found.formula
     plain = json.loads(json.dumps(found.to_dict()))
     assert (plain["value"], plain["total"] / plain["n"]) == (scores["nDCG@10"],) * 2

@@ -235,7 +235,7 @@ def test_collections_are_compared_alike(how: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({}, "paired randomization test, two-sided; Holm over 4 comparisons; p \u2264 0.05"),
+        ({}, "paired randomization test, two-sided, exact: all flips; Holm over 4 comparisons; p "),
         ({"test": "t", "alpha": 0.01}, "paired t-test, two-sided; Holm over 4 comparisons; p "),
         ({"correction": "none"}, "uncorrected, 4 comparisons; p \u2264 0.05"),
         ({"all_pairs": True, "correction": "tukey"}, "Tukey over 10 comparisons; p \u2264 0.05"),

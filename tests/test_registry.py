@@ -327,7 +327,7 @@ REFUSED = {
     "": "no measure is named",
     "   ": "no measure is named",
     "@10": "unknown measure",
-    "nDCG@": "unknown measure",
+    "nDCG@": "expected a cutoff behind @, as in nDCG@10",
     "x" * 50_000: "50,000 characters",
     "P(" + "(" * 900: "a bracket is not closed",
     "F(beta=2)(rel=2)@5": "expected name=value",

@@ -381,7 +381,7 @@ def test_tied_documents_are_counted() -> None:
         "not judged": {"a": 1.0, "b": 1.0},
     }
     said = [
-        "ranked by document id",
+        "ranked by document id, descending",
         "ranked by document id, ascending",
         "averaged over all their orders",
         "ranked by grade, the highest first",

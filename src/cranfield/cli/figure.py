@@ -28,6 +28,7 @@ from cranfield.figures import (
     scatter,
     spread,
 )
+from cranfield.figures.choice import two_of
 from cranfield.figures.curves import CUTOFFS
 from cranfield.figures.figure import SUFFIXES, check_installed, suffix_of
 from cranfield.figures.matrix import DEPTH as RANKS
@@ -122,6 +123,12 @@ class Systems:
     def draw(self, kind: Callable[..., Figure], *chosen: Any, **how: Any) -> None:
         """Compare the systems, and write the picture of a kind, with what was chosen for it."""
         found = self.compared(sliced=kind is by_slice)
+        if kind in (differences, scatter, by_relevant):
+            drawn = two_of(found, found.results[0], *chosen[-2:])
+            left_out = [one for one in found.aligned.names if one not in drawn]
+            if left_out:
+                said = f"{' and '.join(drawn)} are drawn, of {len(drawn) + len(left_out)} systems"
+                note(f"{said}: --system and --other name two")
         self.canvas.write(kind(found, *chosen, style=self.canvas.style, **how))
 
 

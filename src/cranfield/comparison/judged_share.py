@@ -74,7 +74,14 @@ def on_judged(results: Sequence[Result], settings: Settings) -> list[str]:
 def _on_little_judged(result: Result, settings: Settings) -> list[str]:
     """Return sentences on systems with a low judged share."""
     little = {one.name for one in result.systems if one.little_judged}
-    said = ["! more than 0.05 below the share of another system."] if little else []
+    said = (
+        [
+            "! more than 0.05 below the share of another system: its mean may be too low, since "
+            "unjudged documents count as not relevant."
+        ]
+        if little
+        else []
+    )
     bounded = [
         f"{one.system} {interval(one.unjudged_low, one.unjudged_high)}"
         for one in result.pairs
@@ -86,6 +93,18 @@ def _on_little_judged(result: Result, settings: Settings) -> list[str]:
         moves = "" if settings.bounds else ideal_moves(result)  # the column's line says it
         said.append(f"{lead}: {', '.join(bounded[:3])}{more}.{moves}")
     return said
+
+
+def of_unjudged(result: Result) -> str:
+    """Return the legend of the column with the bounds of differences, known or not."""
+    if all(one.unjudged_low is None for one in result.pairs):
+        return (
+            f"unjudged: {result.measure} has no bounds of diff: it also depends on how many "
+            "relevant documents there are that no run retrieved. --judged-only compares without "
+            "unjudged documents."
+        )
+    text = "unjudged: bounds of diff over all grades of unjudged documents."
+    return f"{text}{ideal_moves(result)}"
 
 
 def ideal_moves(result: Result) -> str:

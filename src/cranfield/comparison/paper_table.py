@@ -12,7 +12,7 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result, System
 from cranfield.comparison.scale import range_of
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import CORRECTIONS, TESTS
+from cranfield.comparison.tables import CORRECTIONS, test_of
 from cranfield.errors import InputError
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
@@ -255,7 +255,7 @@ class PaperTable(Shown):
         """Yield the test, the correction with its family, and the level."""
         settings = self._settings
         paired = "paired " if settings.test in ("randomization", "t") else ""
-        yield paired + TESTS[settings.test]
+        yield paired + test_of([one.result for one in self._columns], settings)
         if settings.test == "bayes":
             yield f"with a probability of at least {settings.sure:g}"
             return

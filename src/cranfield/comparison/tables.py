@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW
-from cranfield.comparison.judged_share import ideal_moves, on_judged
+from cranfield.comparison.judged_share import of_unjudged, on_judged
 from cranfield.comparison.result import Change, Outcome, Pair, Result, System
 from cranfield.comparison.sequential import CLEAR
 from cranfield.comparison.settings import Settings
@@ -45,7 +45,7 @@ CORRECTIONS = {
     "by": "BY",
 }
 _INTERVALS = {
-    "randomization": "by inversion of the test",
+    "randomization": "the values that the test does not reject",
     "t": "by Student's t",
     "bca": "by the BCa bootstrap",
 }
@@ -213,7 +213,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     yield column(
         "unjudged",
         lambda pair: interval(pair.unjudged_low, pair.unjudged_high),
-        f"unjudged: bounds of diff over all grades of unjudged documents.{ideal_moves(first)}",
+        of_unjudged(first),
         settings.bounds,
     )
 
@@ -258,19 +258,25 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
     return [f"{what}   {against}", *method_of(results, settings)]
 
 
-def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
-    """Return the line that says how it was tested; more of it where slices differ."""
-    first = results[0]
-    said = [TESTS[settings.test]]
+def test_of(results: Sequence[Result], settings: Settings) -> str:
+    """Return the name of the test, with how its p-values were computed."""
+    said = TESTS[settings.test]
     if settings.test in ("randomization", "wilcoxon"):
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}
         most = "up to " if methods & {"sequential", "bound"} else ""
         drawn = f"{most}{settings.flips:,} flips, seed {settings.seed}"
         drawn += "; exact up to 20 queries" if any(exact) else ""
-        said[0] += ", exact: all flips" if all(exact) else f", {drawn}"
+        said += ", exact: all flips" if all(exact) else f", {drawn}"
     elif settings.test == "bootstrap":
-        said[0] += f", {settings.flips:,} resamples, seed {settings.seed}"
+        said += f", {settings.flips:,} resamples, seed {settings.seed}"
+    return said
+
+
+def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
+    """Return the line that says how it was tested; more of it where slices differ."""
+    first = results[0]
+    said = [test_of(results, settings)]
     if settings.test == "bayes" or settings.rope is not None:
         said.append(f"the same: within {settings.rope or 0:g}")
     if settings.test != "bayes":

@@ -151,7 +151,7 @@ class Judging(Options):
     def tie_rule(self) -> str:
         """How equal scores are ranked, in words."""
         rules = {
-            "document": "ranked by document id",
+            "document": "ranked by document id, descending",
             "ascending": "ranked by document id, ascending",
             "given": "ranked in the order given",
             "expected": "averaged over all their orders",

@@ -59,4 +59,4 @@ def difference_said(pair: Between, settings: Settings) -> str:
 def counts_said(pair: Between) -> str:
     """Return on how many queries a system is better, tied and worse."""
     n = number_of(pair.wins, "query", "queries")
-    return f"better on {n}, tied on {pair.ties:,}, worse on {pair.losses:,}"
+    return f"better on {n}, equal on {pair.ties:,}, worse on {pair.losses:,}"

@@ -449,6 +449,9 @@ def unknown_measure(name: str, written: str) -> MeasureError:
     """
     from cranfield.measures.absent import absent  # which is needed here alone
 
+    before = written.removesuffix("@")
+    if before != written and without_library(before).lower() in VARIANTS:
+        return MeasureError(f"{written!r}: expected a cutoff behind @, as in {before}@10")
     known = absent(without_library(name))
     if known is not None:
         return MeasureError(f"{written!r} is no measure here: {known}")

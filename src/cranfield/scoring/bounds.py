@@ -100,6 +100,9 @@ class Bounds:
         if attained:
             text = f"Attained, not bounds (more extreme values may exist): {', '.join(attained)}."
             found.append(Note("bounds-attained", "info", text))
+        if ratios := [str(one) for one in measures if one.linear == "ratio"]:
+            text = f"New grades change the ideal ranking, too, and with it {', '.join(ratios)}."
+            found.append(Note("bounds-ideal", "info", text))
         return found
 
 
