@@ -788,7 +788,9 @@ def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
         assert ("the baseline's scores vary so much" in str(found)) == any(limits)
         assert "too few" not in str(found)
     assert "too few queries, or flips, for" in str(judged([51] * 3, [50] * 3, "2%"))
-    assert "too few differences, all of them equal" in str(judged([51] * 3, [50] * 3, "2%", test="t"))
+    assert "too few differences, all of them equal" in str(
+        judged([51] * 3, [50] * 3, "2%", test="t")
+    )
 
 
 def test_the_least_p_value_of_so_many_queries() -> None:
