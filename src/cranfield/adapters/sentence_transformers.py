@@ -54,7 +54,7 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
 
     Raises:
         InputError: texts are not a dict; a judged query has no text, unless options has `queries`;
-        when called, similarities that are not numbers.
+            when called, similarities that are not numbers.
 
     After a call, `scores` are cranfield's Scores, with each query's value and the notes:
     `compare({"base": first_scores, "tuned": evaluator.scores})`.

@@ -420,9 +420,8 @@ def _of_another(what: What, stated: ColumnsLike) -> str:
         f"If another run has them, Run(data, columns={{{shown}}}) reads that one alone, "
         f"and `cranfield convert IN OUT --columns {typed}` gives it the usual names. "
     )
-    return (
-        of_runs + apart if what.number in stated else hint + of_runs + apart
-    )  # judgments have no score
+    # Judgments have no score.
+    return of_runs + apart if what.number in stated else hint + of_runs + apart
 
 
 def _two_roles(column: str | int | None, *roles: Role) -> OptionError:
