@@ -131,7 +131,7 @@ def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
 
 
 class RelevanceEvaluator:
-    """Judgments and measures, which evaluate runs.
+    """Evaluates runs against judgments, with measures.
 
     `query_relevance` is {query_id: {doc_id: grade}}; a query without judgments is left out.
     `measures` are names of trec_eval or nicknames, with parameters as in `P.5,10`, `P_5`,
