@@ -235,7 +235,7 @@ def measure(title: str, sides: Sequence[Side], turns: int, temp: str) -> None:
         for side in sides:
             found[side.name].append(side.turn(temp))
     first = found[sides[0].name]
-    print(f"{'side':28} {'wall s':>22} {'CPU s':>22} {'peak MB':>8} {'CPU':>6} {'wall':>6}  said")
+    print(f"{'side':28} {'wall s':>22} {'CPU s':>22} {'peak MB':>8} {'CPU':>6} {'wall':>6}  output")
     for name, each in found.items():
         cpu, wall = [one.cpu for one in each], [one.wall for one in each]
         pairs = list(zip(each, first, strict=True))

@@ -523,7 +523,7 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
     "json, fraction in a list": ("a.json", '{"q": ["a", 1.5]}', 1, "query 'q'", ""),
     "json, cut": ("a.json", '{"q":\n{"a": 1', 2, "is not valid JSON", '{"a": 1'),
     "json, cut between": ("a.json", '{"q": {"a": 1},\n', 2, "is not valid JSON", ""),
-    "json, goes on": ("a.json", '{"q": {"a": 1}}\n}', 2, "goes on after the end", "}"),
+    "json, goes on": ("a.json", '{"q": {"a": 1}}\n}', 2, "continues after the end", "}"),
     "json, comma at the end": ("a.json", '{"q": {"a": 1},\n}', 2, "is not valid JSON", "}"),
     "json, single quotes": ("a.json", "{'q': {'a': 1}}", 1, "is not valid JSON", "'q': {'a'"),
     "json, no comma": ("a.json", '{"q": {"a": 1\n"b": 1}}', 2, "is not valid JSON", '"b": 1'),

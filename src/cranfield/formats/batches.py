@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class NamedColumns(Rows):
-    """The named columns of Arrow data, of which some are ids and numbers."""
+    """The named columns of Arrow data; some of them are ids and numbers."""
 
     def __init__(
         self, schema: "pa.Schema", what: What, stated: ColumnsLike | None, source: str, form: str

@@ -122,7 +122,7 @@ class Delimited(Lines):
         return change
 
     def cells_of(self, raw: bytes, first: int) -> Cells:
-        """Return what the columns of `lists` hold in a block of lines."""
+        """Return the columns of `lists` in a block of lines."""
         places = list(map(self.names.index, self.lists.values()))
         records = list(self.records(raw))
 
@@ -187,7 +187,7 @@ class Delimited(Lines):
         return arrays
 
 
-_SENTINEL = b'""\n'  # a record of its own, unless a field is still open
+_SENTINEL = b'""\n'  # a separate record, unless a field is still open
 
 
 def _fields(line: bytes, separator: bytes) -> list[bytes]:

@@ -90,7 +90,7 @@ class Window:
         self.take(brackets[1])
         if self.next():
             raise self.error(
-                "goes on after the end of its JSON object",
+                "continues after the end of its JSON object",
                 hint="If each line is an object, these are JSON lines: name the file .jsonl, or "
                 "state format='jsonl' (--run-format jsonl, --qrels-format jsonl).",
             )

@@ -29,7 +29,7 @@ from cranfield.formats.values import NUMBER, is_list_cell, is_number, values_of
 from cranfield.options import is_whole
 
 _INTEGER = re.compile(r"[+-]?\d+")
-# An element of a list as Python writes it, and what follows.
+# An element of a list as Python writes it, and the text after it.
 _ELEMENT = re.compile(
     r"""\s*(?:'((?:[^'\\]|\\['"\\])*)'|"((?:[^"\\]|\\['"\\])*)"|([\w.+-]+))\s*(,|$)"""
 )

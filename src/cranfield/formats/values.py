@@ -1,4 +1,4 @@
-"""Values: what a score or a grade may be, in text, in objects and in columns of numbers."""
+"""Values: checks and conversions of scores and grades in text, objects and columns of numbers."""
 
 import math
 import re
