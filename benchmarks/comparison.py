@@ -1,23 +1,23 @@
-"""Time of randomization tests beside scipy and ranx.
+"""Time of randomization tests, compared with scipy and ranx.
 
     pip install '.[bench]'
     python benchmarks/comparison.py [--quick] [--repeats 3] [--busy 2]
 
-The scores are made here, from a stated seed: 10 systems on 6,980 queries, as MS MARCO's development
-set has, and 50 systems on 50 queries. All sides take turns; what is printed are medians. scipy and
-ranx take one pair after the other, and would take an hour for 100,000 flips of all: they are timed
-over some pairs and fewer flips, as stated, and compared by time per pair and flip. scipy has all of
-its flips in one batch, where it is quickest.
+The scores are made here, from a fixed seed: 10 systems on 6,980 queries, as in MS MARCO's
+development set, and 50 systems on 50 queries. All sides take turns; the printed times are medians.
+scipy and ranx compute one pair after the other, and would take an hour for 100,000 flips of all
+pairs: they are timed with some pairs and fewer flips, as stated, and compared by time per pair and
+flip. scipy gets all of its flips in one batch, where it is fastest.
 
-Then 200,000 queries, 2 systems, 3 measures and 20 slices, without a clear difference, beside one
-numpy product of signs, 100,000 flips x 200,000 queries, with the same differences; a process for
-each side and turn, whose time and memory are its own. Once with all flips, and once with as many as
-were drawn for all queries (a slice with a smaller p may take more, alone). Of the product, the
-making of its signs, which takes longer, is not counted, but printed. compare() also reads dicts and
-makes its tables in its time.
+Then 200,000 queries, 2 systems, 3 measures and 20 slices, without a clear difference, compared with
+one numpy product of signs, 100,000 flips x 200,000 queries, with the same differences; a separate
+process for each side and turn, with its time and memory. Once with all flips, and once with as many
+as were drawn for all queries (a slice with a smaller p may take more). The time to make the
+product's signs, which is longer, is not counted, but printed. The time of compare() includes
+reading dicts and making tables.
 
-`--busy N`: also compare 20,000 queries, and 200,000, beside N processes that do nothing but count,
-in turn with none beside. What it takes then should be at most twice as long.
+`--busy N`: also compare 20,000 queries, and 200,000, while N other processes keep the cores busy,
+in turn with no other process. This should take at most twice as long.
 """
 
 import argparse
@@ -47,7 +47,7 @@ from cranfield.comparison.sequential import STOP
 
 SEED = 20_261_122
 QUERIES, SYSTEMS, FLIPS = 6_980, 10, 100_000
-PEERS = 9  # pairs that the peers are timed over
+PEERS = 9  # pairs that the other tools are timed with
 
 
 def scores(n_queries: int, n_systems: int) -> Paired:
@@ -71,7 +71,7 @@ def median_of(repeats: int, parts: dict[str, Callable[[], object]]) -> dict[str,
 
 
 def many_queries(repeats: int, shrink: int) -> None:
-    """Time all pairs of 10 systems on 6,980 queries, beside scipy and ranx."""
+    """Time all pairs of 10 systems on 6,980 queries, compared with scipy and ranx."""
     paired = scores(QUERIES, SYSTEMS)
     n_pairs, columns = len(paired.left), paired.differences.T[:PEERS].copy()
     ours, theirs = FLIPS // shrink, 1_000
@@ -112,7 +112,7 @@ def many_queries(repeats: int, shrink: int) -> None:
             for i, j in pairs[:PEERS]:
                 fisher_randomization_test(systems[i], systems[j], peer)
 
-        fisher_randomization_test(systems[0], systems[1], 10)  # compiled now
+        fisher_randomization_test(systems[0], systems[1], 10)  # compiles it
         parts[f"ranx fisher_randomization_test, {PEERS} pairs x {peer:,} flips"] = ranx
         n_flips.append(PEERS * peer)
     print(f"{n_pairs} pairs, {QUERIES:,} queries, two-sided p-values:")
@@ -123,7 +123,7 @@ def many_queries(repeats: int, shrink: int) -> None:
 
 
 def many_systems(repeats: int, shrink: int) -> None:
-    """Time what all pairs of 50 systems take on 50 queries."""
+    """Time all pairs of 50 systems on 50 queries."""
     paired, flips = scores(50, 50), Flips(50, FLIPS // shrink)
 
     def fresh() -> Paired:
@@ -143,7 +143,7 @@ def many_systems(repeats: int, shrink: int) -> None:
 
 
 def everything(repeats: int, shrink: int) -> None:
-    """Time compare(): all that a table shows, and what json holds beside it."""
+    """Time compare(): all that a table shows, and the other values in its JSON."""
 
     def named(n_queries: int, n_systems: int) -> dict[str, dict[str, float]]:
         columns = scores(n_queries, n_systems).values.T.tolist()
@@ -170,7 +170,7 @@ def everything(repeats: int, shrink: int) -> None:
 
 @contextmanager
 def beside(n_busy: int) -> Iterator[None]:
-    """Keep the cores busy with so many processes that do nothing but count."""
+    """Keep the cores busy with `n_busy` processes."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n_busy)]
     try:
         yield
@@ -181,7 +181,7 @@ def beside(n_busy: int) -> Iterator[None]:
 
 
 def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
-    """Time compare() of 20,000 queries alone, and beside processes that keep the cores busy."""
+    """Time compare() of 20,000 queries alone, and while other processes keep the cores busy."""
     columns = scores(20_000, 2).values.T.tolist()
     ids = [f"q{i}" for i in range(20_000)]
     given = {f"s{i}": dict(zip(ids, one, strict=True)) for i, one in enumerate(columns)}
@@ -193,7 +193,7 @@ def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
         with beside(n_busy):
             alone()
 
-    alone()  # all is imported now
+    alone()  # imports everything
     taken = median_of(repeats, {"alone": alone, f"beside {n_busy} busy processes": among_others})
     print(f"compare(), 2 systems, 20,000 queries, {FLIPS // shrink:,} flips:")
     for name, seconds in taken.items():
@@ -202,7 +202,7 @@ def beside_others(repeats: int, shrink: int, n_busy: int) -> None:
 
 # ---- many queries, slices and measures ----------------------------------------------------------
 
-MANY, SLICES, P = 200_000, 20, (0.06, 0.2, 0.4)  # p of each measure over all queries, nearly
+MANY, SLICES, P = 200_000, 20, (0.06, 0.2, 0.4)  # approximate p of each measure over all queries
 
 
 def two_systems() -> np.ndarray:
@@ -220,7 +220,7 @@ def two_systems() -> np.ndarray:
 
 
 def one_side(side: str, flips: int) -> None:
-    """Do one side's work in this process, and print what it took as JSON."""
+    """Do one side's work in this process, and print its time and memory as JSON."""
     values = two_systems()
     taken: dict[str, Any] = {}
     if side == "cranfield":
@@ -250,7 +250,7 @@ def one_side(side: str, flips: int) -> None:
         held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         source = np.random.PCG64(SEED)
         began, cpu = time.perf_counter(), time.process_time()
-        making, step = 0.0, 32  # flips of a block: 51 MB of signs
+        making, step = 0.0, 32  # flips in a block: 51 MB of signs
         for _ in range(0, flips, step):
             start = time.perf_counter()
             octets = source.random_raw(step * MANY // 64).view(np.uint8)
@@ -268,7 +268,7 @@ def one_side(side: str, flips: int) -> None:
 
 
 def turn(side: str, flips: int) -> dict[str, Any]:
-    """Run one side in a process of its own."""
+    """Run one side in a separate process."""
     command = [sys.executable, __file__, "--side", side, "--flips", str(flips)]
     found: dict[str, Any] = json.loads(
         subprocess.run(command, check=True, capture_output=True).stdout
@@ -277,7 +277,7 @@ def turn(side: str, flips: int) -> dict[str, Any]:
 
 
 def many_slices(repeats: int, shrink: int, n_busy: int) -> None:
-    """Time compare() of 200,000 queries beside one product of as many signs."""
+    """Time compare() of 200,000 queries, and one product with as many signs."""
     flips = FLIPS // shrink
     first = turn("cranfield", flips)
     drawn = round(first["flips"])
@@ -295,7 +295,7 @@ def many_slices(repeats: int, shrink: int, n_busy: int) -> None:
     p = ", ".join(f"{one:.3f}" for one in first["p"])
     print(f"2 systems, {MANY:,} queries, 3 measures (p {p}), {SLICES} slices; {repeats} turns:")
     for name, several in turns.items():
-        # Of a product, without the making of its signs.
+        # For a product, without the time to make its signs.
         wall = sorted(one["wall"] - one.get("making", 0) for one in several)
         ours = [one["wall"] for one in turns["compare()"]]
         ratio = statistics.median(ours) / statistics.median(wall)

@@ -1,15 +1,15 @@
-"""Time and memory of one evaluation from every form the data may have, beside other tools.
+"""Time and memory of one evaluation from every form of the data, compared with other tools.
 
     pip install '.[bench]'
     python benchmarks/formats.py [--quick] [--repeats 3] [--huge] [--only WORD...]
 
-The data is made here, from a stated seed, in a temporary folder (TMPDIR says where): MS MARCO's
-size, 6,980 queries with 1,000 documents each, ids that are numbers as text, two judgments for each
-query, no two equal scores in a query. All sides take turns, on two cores; what is printed are
-medians. A side is a process of its own. It imports what it needs, holds in memory what comes from
-memory, makes the call once on a tiny collection (so that no import inside the call and no
-compilation counts), and then times that call alone. The peak is that of the call, with what the
-process held before it. A side that fails is a line that says why.
+The data is made here, from a fixed seed, in a temporary folder (TMPDIR sets where): the size of MS
+MARCO, 6,980 queries with 1,000 documents each, ids that are numbers as text, two judgments for each
+query, no tied scores. All sides take turns, on two cores; the printed times are medians. A side is
+a separate process. It imports what it needs, loads data in memory, makes the call once on a tiny
+collection (so that imports inside the call and compilation do not count), and then times that call
+alone. The peak memory is that of the call, and includes the memory held before it. A side that
+fails prints the error.
 """
 
 import argparse
@@ -38,12 +38,12 @@ import pyarrow.parquet as pq
 SEED = 20_261_120
 MEASURES = ["nDCG@10", "AP", "RR"]
 DEPTH = 1000
-QUERIES_IN_BLOCK = 500  # made and written at once
-# What one process prints, and another reads, stands in the last line after this.
+QUERIES_IN_BLOCK = 500  # made and written at a time
+# The result that one process prints for another follows this, in the last line.
 MARK = "measured: "
 
-# The three measures as one would write them in SQL; polars and DuckDB both take it. A 1.0 would be
-# a decimal of few digits in polars.
+# The three measures in SQL, for both polars and DuckDB. A 1.0 would be a decimal of few digits in
+# polars.
 SQL = """
 WITH ranked AS (
     SELECT query_id, doc_id,
@@ -78,18 +78,18 @@ FROM ideal AS i LEFT JOIN scored AS s ON i.query_id = s.query_id
 
 
 def made(n_queries: int, depth: int) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Yield a run in the order of its ranks, some queries at a time, and their judgments."""
+    """Yield a run by rank, some queries at a time, with their judgments."""
     chance = np.random.default_rng(SEED)
     queries = np.sort(chance.choice(1_100_000, n_queries, replace=False))
     for begin in range(0, n_queries, QUERIES_IN_BLOCK):
         query = queries[begin : begin + QUERIES_IN_BLOCK]
         docs = chance.integers(0, 8_841_823, (len(query), depth))
         again = np.arange(len(query))
-        while len(again):  # queries with a document twice are drawn once more
+        while len(again):  # queries with a document twice are drawn again
             ordered = np.sort(docs[again], axis=1)
             again = again[(ordered[:, 1:] == ordered[:, :-1]).any(axis=1)]
             docs[again] = chance.integers(0, 8_841_823, (len(again), depth))
-        # Scores of six decimals, as whole millionths, each lower than the one above.
+        # Scores with six decimals, as whole millionths, each lower than the one above.
         millionths = np.sort((chance.normal(20, 5, docs.shape) * 1e6).astype(np.int64))[:, ::-1]
         place = np.arange(depth)
         millionths = np.minimum.accumulate(millionths + place, axis=1) - place
@@ -99,7 +99,7 @@ def made(n_queries: int, depth: int) -> Iterator[tuple[pa.Table, pa.Table]]:
             "rank": _text(np.tile(place + 1, len(query))),
             "score": pa.array(millionths.ravel() / 1e6),
         }
-        # One judged document that the run finds, and one that it does not.
+        # One judged document that the run retrieves, and one that it does not.
         found = docs[np.arange(len(query)), chance.integers(0, depth, len(query))]
         missed = chance.integers(8_841_823, 9_000_000, len(query))
         qrels = {
@@ -122,11 +122,11 @@ def lines(out: IO[bytes], parts: list[Any], separator: str = " ", end: str = "\n
     *others, last = parts
     ended = pc.binary_join_element_wise(last, end, "")
     joined = pc.binary_join_element_wise(*others, ended, separator)
-    out.write(joined.buffers()[2])  # the texts lie there one after the other
+    out.write(joined.buffers()[2])  # the buffer of the concatenated texts
 
 
 def decimals(table: pa.Table) -> pa.Array:
-    """Return the scores as they stand in texts, with six decimals."""
+    """Return the scores as texts with six decimals."""
     return _whole(table["score"]).cast(pa.decimal128(12, 6)).cast(pa.string())
 
 
@@ -236,7 +236,7 @@ def _three(block: pa.Table) -> pa.Table:
 
 
 def arrow(path: Path, blocks: Iterable[pa.Table]) -> None:
-    """Write the three columns as an Arrow IPC file, as they lie in memory."""
+    """Write the three columns as an Arrow IPC file, uncompressed."""
     table = pa.concat_tables(map(_three, blocks))
     with pa.ipc.new_file(path, table.schema) as writer:
         writer.write_table(table)
@@ -249,7 +249,7 @@ def feather(path: Path, blocks: Iterable[pa.Table]) -> None:
     write_feather(pa.concat_tables(map(_three, blocks)), str(path))
 
 
-# The forms of a run as a file: what they are called, the file's name, how it is written.
+# The forms of a run as a file: {name: (file name, function that writes it)}.
 FILES: dict[str, tuple[str, Write]] = {
     "TREC text": ("text.run", trec),
     "TREC text, all rows shuffled": ("shuffled.run", shuffled),
@@ -269,10 +269,10 @@ FILES: dict[str, tuple[str, Write]] = {
 
 
 def write(folder: Path, n_queries: int, depth: int, forms: Iterable[str]) -> None:
-    """Write a collection in some forms; the judgments are TREC text, and Parquet."""
+    """Write a collection in some forms; the judgments as TREC text and Parquet."""
     folder.mkdir()
     forms = list(forms)
-    stream = n_queries > 10_000  # then it is made anew for each form, and never held
+    stream = n_queries > 10_000  # then it is made again for each form, and never held in memory
     kept = [] if stream else list(made(n_queries, depth))
     for form in forms:
         name, writer = FILES[form]
@@ -288,7 +288,7 @@ def write(folder: Path, n_queries: int, depth: int, forms: Iterable[str]) -> Non
 # ---- the sides -------------------------------------------------------------------------------
 
 Call = Callable[[], Any]  # returns cranfield's Scores, or the means of MEASURES, or nothing
-Side = Callable[[Path], Call]  # imports and holds what is needed; the call is what is timed
+Side = Callable[[Path], Call]  # imports and loads what is needed; the call is timed
 
 
 def cranfield_file(name: str, folder: Path) -> Call:
@@ -300,7 +300,7 @@ def cranfield_file(name: str, folder: Path) -> Call:
 
 
 def cranfield_object(load: Callable[[Path], Any], folder: Path) -> Call:
-    """Return the call that evaluates what is in memory; the judgments are of the same kind."""
+    """Return the call that evaluates data in memory; the judgments have the same form."""
     from cranfield import evaluate
 
     qrels, run = load(folder / "qrels.parquet"), load(folder / "run.parquet")
@@ -308,7 +308,7 @@ def cranfield_object(load: Callable[[Path], Any], folder: Path) -> Call:
 
 
 def without_duplicate_check(folder: Path) -> Call:
-    """Return the call that evaluates the text, but looks for no duplicates in its blocks."""
+    """Return the call that evaluates the text without searching its blocks for duplicates."""
     from cranfield.data import order
 
     call = cranfield_file("text.run", folder)
@@ -319,7 +319,7 @@ def without_duplicate_check(folder: Path) -> Call:
         looks += 1
         return np.zeros(0, np.int64)
 
-    vars(order)["in_several"] = none_in_several  # in this process, which is that of one side
+    vars(order)["in_several"] = none_in_several  # in this process, which runs one side only
 
     def checked() -> Any:
         result = call()
@@ -336,7 +336,7 @@ def arrow_table(path: Path) -> Any:
 
 
 def shuffled_table(path: Path) -> Any:
-    """Read an Arrow table whose rows come in random order."""
+    """Read an Arrow table with rows in random order."""
     table = arrow_table(path)
     order = np.random.default_rng(SEED).permutation(len(table))
     return table.take(pa.array(order)).combine_chunks()
@@ -355,7 +355,7 @@ def whole_numbers(table: Any) -> Any:
 
 
 def encoded(path: Path) -> Any:
-    """Read an Arrow table whose ids are places in a dictionary."""
+    """Read an Arrow table with dictionary-encoded ids."""
     table = arrow_table(path).combine_chunks()
     for at, name in enumerate(["query_id", "doc_id"]):
         table = table.set_column(at, name, table[name].combine_chunks().dictionary_encode())
@@ -363,7 +363,7 @@ def encoded(path: Path) -> Any:
 
 
 def lists(path: Path, as_structs: bool = False) -> Any:
-    """Read an Arrow table with a row for each query: lists of documents, and of their numbers."""
+    """Read an Arrow table with a row for each query: lists of documents and their numbers."""
     table = arrow_table(path).combine_chunks()
     query, doc, number = (_whole(column) for column in table.columns)
     codes = query.dictionary_encode().indices.to_numpy()
@@ -383,7 +383,7 @@ def lists(path: Path, as_structs: bool = False) -> Any:
 
 
 def pandas_frame(path: Path) -> Any:
-    """Read a pandas frame; its texts are Arrow's."""
+    """Read a pandas frame with Arrow texts."""
     import pandas as pd
 
     frame = pd.read_parquet(path)
@@ -393,7 +393,7 @@ def pandas_frame(path: Path) -> Any:
 
 
 def object_frame(path: Path) -> Any:
-    """Read a pandas frame; its texts are Python's."""
+    """Read a pandas frame with Python texts."""
     return pandas_frame(path).astype({"query_id": object, "doc_id": object})
 
 
@@ -505,7 +505,7 @@ def ranx_text(folder: Path) -> Call:
 
 
 def polars_text(folder: Path) -> Call:
-    """Return the call that does it in SQL with polars on the text; it takes the ids as numbers."""
+    """Return the call that computes the measures in SQL with polars on text; ids are numbers."""
     import polars as pl
 
     def call() -> list[float]:
@@ -523,7 +523,7 @@ def polars_text(folder: Path) -> Call:
 
 
 def duckdb_parquet(folder: Path) -> Call:
-    """Return the call that does it in SQL with DuckDB on Parquet."""
+    """Return the call that computes the measures in SQL with DuckDB on Parquet."""
     import duckdb
 
     def call() -> list[float]:
@@ -561,7 +561,7 @@ CRANFIELD: dict[str, Side] = {
     "dict of dicts": partial(cranfield_object, nested),
     "numpy, structured": partial(cranfield_object, structured),
 }
-UNCHECKED = "TREC text, duplicates not looked for"
+UNCHECKED = "TREC text, no search for duplicates"
 ARROW_CSV, PYTREC_EVAL = "pyarrow.csv, reads only", "pytrec_eval, its reader"
 PYTREC_EVAL_DICTS = "pytrec_eval, dict of dicts"
 PEERS: dict[str, Side] = {
@@ -574,18 +574,18 @@ PEERS: dict[str, Side] = {
     "polars, SQL on TREC text": polars_text,
     "DuckDB, SQL on Parquet": duckdb_parquet,
 }
-# In turns, what is compared comes at about the same time.
+# In this order, sides that are compared run at about the same time.
 FIRST = [TEXT, UNCHECKED, ARROW_CSV, SHUFFLED, PARQUET, PYTREC_EVAL]
 FIRST += [PANDAS, POLARS, PYTREC_EVAL_DICTS, *TABLES]
 EVERY = CRANFIELD | PEERS
 SIDES = {side: EVERY[side] for side in dict.fromkeys([*FIRST, *EVERY])}
 
 
-# ---- one side, in a process of its own -------------------------------------------------------
+# ---- one side, in a separate process ---------------------------------------------------------
 
 
 def measure_here(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
-    """Measure one call in this process; what goes wrong is returned, too."""
+    """Measure one call in this process; errors are returned, too."""
     try:
         SIDES[side](tiny)()
         call = SIDES[side](folder)
@@ -596,7 +596,7 @@ def measure_here(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
         measured: dict[str, Any] = {"wall": wall, "cpu": cpu, "peak": _peak(), "held": held}
     except ImportError as error:
         return {"error": f"not installed: {error}"}
-    except Exception as error:  # noqa: BLE001 - whatever a form or a peer stumbles over is told
+    except Exception as error:  # noqa: BLE001 - any error of a form or a tool is reported
         return {"error": " ".join(f"{type(error).__name__}: {error}".split())}
     if isinstance(result, list):
         measured["means"] = result
@@ -608,14 +608,14 @@ def measure_here(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
 
 
 def _forget_peak() -> float:
-    """Let the peak of the memory count from now on; return what is held now, in MB."""
-    with contextlib.suppress(OSError):  # elsewhere than on Linux it is that of the whole process
+    """Reset the peak of the memory; return the memory held now, in MB."""
+    with contextlib.suppress(OSError):  # not on Linux: the peak of the whole process
         Path("/proc/self/clear_refs").write_text("5")
     return _peak()
 
 
 def _peak() -> float:
-    """Return the most memory held, in MB; getrusage would count the parent's before the exec."""
+    """Return the peak memory, in MB; getrusage would include the parent's before the exec."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
@@ -628,18 +628,18 @@ def _peak() -> float:
 
 @dataclass
 class Cost:
-    """What the call of one side took, as medians, and what it returned."""
+    """The costs of one side's call, as medians, and its result."""
 
     wall: float  # seconds
-    cpu: float  # seconds, of all threads
+    cpu: float  # seconds, all threads
     peak: float  # MB, at most
     held: float  # MB, before the call
     means: list[float] | None
     each: str | None  # a hash of every query's values
-    turns: list[dict[str, Any]]  # what was measured in each
+    turns: list[dict[str, Any]]  # the measurements of each turn
 
 
-Results = dict[str, Cost | str]  # by side; a text says what went wrong
+Results = dict[str, Cost | str]  # by side; a text is an error
 
 
 def measure(side: str, folder: Path, tiny: Path) -> dict[str, Any]:
@@ -691,7 +691,7 @@ def in_turn(sides: Iterable[str], folder: Path, tiny: Path, repeats: int) -> Res
 
 
 def show(title: str, results: Results, of: str) -> None:
-    """Print what each side took, and how many times what side `of` takes that is."""
+    """Print the costs of each side, and their ratio to those of side `of`."""
     print(f"\n{title}")
     base = results.get(of)
     for side, cost in results.items():
@@ -706,11 +706,11 @@ def show(title: str, results: Results, of: str) -> None:
 
 
 def show_tables(results: Results) -> None:
-    """Print how many times the sorted table's time each other table takes, turn by turn."""
+    """Print the ratio of each table's time to the sorted table's, turn by turn."""
     first = results.get(SORTED)
     if not isinstance(first, Cost):
         return
-    print(f"\ntables, times {SORTED} in the same turn: the median, and the least and the most")
+    print(f"\ntables, times {SORTED} in the same turn: the median, the least and the greatest")
     for side in TABLES:
         cost = results.get(side)
         if side == SORTED or not isinstance(cost, Cost):
@@ -756,7 +756,7 @@ def _bar(what: str, figure: float, bar: float, at_least: bool) -> None:
 
 
 def compare(results: Results) -> None:
-    """Print whether all of cranfield's forms have the same values, and how far others' are off."""
+    """Print whether all of cranfield's forms have the same values, and other tools' differences."""
     print("\nvalues")
     done = {side: cost for side, cost in results.items() if isinstance(cost, Cost)}
     mine = {side: cost for side, cost in done.items() if cost.each is not None}
@@ -812,7 +812,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--huge", action="store_true", help="ten times the rows, too")
+    parser.add_argument("--huge", action="store_true", help="also ten times the rows")
     parser.add_argument(
         "--only", nargs="+", metavar="WORD", help="only sides whose names hold one of these"
     )

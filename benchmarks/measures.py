@@ -1,11 +1,11 @@
-"""Time of all measures on runs that are judged already, and of many cutoffs at once.
+"""Time of all measures on judged runs, and of many cutoffs at once.
 
     pip install '.[bench]'
     python benchmarks/measures.py [--repeats 5]
 
-The data is made here, from a stated seed: 12 systems, 43 queries, 1,000 documents each, about 215
-judgments a query, as TREC's Deep Learning track 2019 has. Each part is timed several times, in
-turns; what is printed are medians.
+The data is made here, from a fixed seed: 12 systems, 43 queries, 1,000 documents each, about 215
+judgments per query, as in TREC's Deep Learning track 2019. Each part is timed several times, in
+turns; the printed times are medians.
 """
 
 import argparse
@@ -28,7 +28,7 @@ QUERIES, DOCUMENTS, SYSTEMS, JUDGED = 43, 1_000, 12, 215
 
 
 def collection() -> tuple[dict[str, dict[str, int]], list[dict[str, dict[str, float]]]]:
-    """Return judgments of grades 0 to 3, and the systems' runs."""
+    """Return judgments with grades 0 to 3, and the systems' runs."""
     chance = np.random.default_rng(SEED)
     qrels: dict[str, dict[str, int]] = {}
     runs: list[dict[str, dict[str, float]]] = [{} for _ in range(SYSTEMS)]
@@ -42,7 +42,7 @@ def collection() -> tuple[dict[str, dict[str, int]], list[dict[str, dict[str, fl
 
 
 def every_measure() -> list[Measure]:
-    """Return all measures, cut at 10 (or at recall 0.1) where they have to be cut."""
+    """Return all measures, with cutoff 10 (or recall 0.1) where they need one."""
     found = []
     for definition in definitions():
         one = Measure(definition.name)
@@ -64,7 +64,7 @@ def median_of(repeats: int, parts: dict[str, Callable[[], object]]) -> dict[str,
 
 
 def all_measures(repeats: int) -> None:
-    """Time all measures on judged runs, and each alone; some from dicts, beside pytrec_eval."""
+    """Time all measures on judged runs, and each alone; some from dicts, and in pytrec_eval."""
     qrels, runs = collection()
     judgments, measures = Qrels(qrels), every_measure()
 
@@ -74,7 +74,7 @@ def all_measures(repeats: int) -> None:
 
     def timed(wanted: list[Measure]) -> Callable[[], float]:
         def values() -> float:
-            fresh = judged()  # nothing is kept from the time before
+            fresh = judged()  # without cached values
             began = time.perf_counter()
             plan = Plan(wanted)
             for one in fresh:
@@ -89,7 +89,7 @@ def all_measures(repeats: int) -> None:
     print(f"{SYSTEMS} systems, {QUERIES} queries x {DOCUMENTS:,} documents, from Judged:")
     print(f"  all {len(measures)} measures together: {medians(measures):.3f} s")
     alone = {str(one): medians([one]) for one in measures}
-    print(f"  each by itself, added up: {sum(alone.values()):.3f} s; those that take longest:")
+    print(f"  each alone, added up: {sum(alone.values()):.3f} s; the slowest ones:")
     for name, seconds in sorted(alone.items(), key=lambda item: -item[1])[:8]:
         print(f"    {1000 * seconds:7.1f} ms  {name}")
 

@@ -1,15 +1,16 @@
-"""Size and time of the page that `report` makes, and how it feels in a browser.
+"""Size and time of the page that `report` makes, and its speed in a browser.
 
     python benchmarks/page.py [--data DIR] [--loads 5] [--quick]
 
 Pages: TREC Deep Learning 2019, 12 systems and 43 queries, with and without texts (330 characters
 each, made here) and worksheets, if --data or CRANFIELD_DATA names the folder of the shared data;
-and 50 systems on 7,000 queries with 20 documents each, made here from a stated seed. For each: the
-time of `compare`, that of `report`, CPU seconds of this process, and the bytes, also compressed.
+and 50 systems on 7,000 queries with 20 documents each, made here from a fixed seed. For each: the
+time of `compare` and of `report`, in CPU seconds of this process, and the bytes, also compressed.
 
 Then headless Chromium (of the distribution's packages) loads each page several times: medians of
-first paint, of when all was drawn (ready), and of the longest task; and the longest task of each
-thing that a reader does. Tasks below 50 ms are not told by a browser: "< 50". Nothing is asserted.
+the first paint, of the time when all was drawn (ready), and of the longest task; and the longest
+task of each action of a reader. A browser does not report tasks below 50 ms: "< 50". Nothing is
+asserted.
 """
 
 import argparse
@@ -63,7 +64,7 @@ def many(n_systems: int, n_queries: int, depth: int = 20) -> Comparison:
 
 
 class Text(dict[str, str]):
-    """A text for every id, the same each time: words of which few are frequent, as in English."""
+    """A text for every id, the same each time: a few words are frequent, as in English."""
 
     def __init__(self, ids: Any, characters: int) -> None:
         chance = np.random.default_rng(SEED)
@@ -89,7 +90,7 @@ def documents(found: Comparison) -> list[str]:
 
 
 def cpu(what: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what a call gives, and its CPU seconds."""
+    """Return the result of a call, and its CPU seconds."""
     start = time.process_time()
     found = what()
     return found, time.process_time() - start
@@ -105,7 +106,7 @@ def opened(page: Page) -> tuple[float, float, float]:
 
 
 def scroll(page: Page) -> None:
-    """Scroll to the end, a screen at a time."""
+    """Scroll to the end, one screen at a time."""
     steps = page.evaluate("Math.ceil(document.documentElement.scrollHeight / innerHeight)")
     for i in range(steps):
         page.evaluate(f"scrollTo({{top: {i} * innerHeight, behavior: 'instant'}})")
@@ -113,13 +114,13 @@ def scroll(page: Page) -> None:
 
 
 def pressed(page: Page, where: str, *keys: str) -> None:
-    """Press keys where something has the focus."""
+    """Focus an element and press keys."""
     page.focus(where)
     page.press(*keys)
 
 
 def search(page: Page) -> None:
-    """Write two letters into the search box."""
+    """Type two letters into the search box."""
     page.focus("#find")
     page.type("1")
     page.type("2")
@@ -143,12 +144,12 @@ DEEDS: dict[str, Callable[[Page], None]] = {
 
 
 def shown(ms: float) -> str:
-    """Return a longest task in words."""
+    """Return the time of a longest task as text."""
     return f"{ms:.0f}" if ms >= 50 else "< 50"
 
 
 def browse(pages: dict[str, Path], loads: int) -> None:
-    """Print how each page feels."""
+    """Print each page's times in the browser."""
     print(f"\n{'in the browser, ms':28} {'paint':>6} {'ready':>6} {'longest':>8}  longest task of")
     with Browser() as browser:
         for name, path in pages.items():

@@ -1,12 +1,13 @@
-"""Time and memory where there is much: rows, queries, runs.
+"""Time and memory with large data: many rows, queries or runs.
 
     pip install '.[bench]'
     python benchmarks/scale.py [--rows 7_000_000] [--turns 5] [--only buckets] [--before SRC]
 
-The data is made here, from a stated seed: users with 100 recommended items and about 8 judged ones
-each, as TREC text. Every side is a process of its own; sides take turns, and what is printed are
-medians, with the least and the most of the turns. `--before` names the `src` folder of another tree
-of cranfield, which is a side, too. `--temp` names the folder of data and of temporary files.
+The data is made here, from a fixed seed: users with 100 recommended items and about 8 judged ones
+each, as TREC text. Every side is a separate process; sides take turns, and the printed values are
+medians, with the least and the greatest of the turns. `--before` names the `src` folder of another
+version of cranfield, which is a side, too. `--temp` names the folder of data and of temporary
+files.
 """
 
 import argparse
@@ -29,14 +30,14 @@ import numpy as np
 SEED = 20_260_601
 MEASURES = "nDCG@10 AP RR@10 P@10 R@100 GMAP NumRet"
 DEPTH, JUDGED, N_ITEMS = 100, 8, 200_000
-_USERS = 10_000  # written at once
+_USERS = 10_000  # written at a time
 
 
 # ---- data -----------------------------------------------------------------------------------
 
 
 def write_users(folder: Path, n_users: int, *, shuffled: bool = False) -> tuple[Path, Path]:
-    """Write judgments and a run of users; return their paths. What is there already stays."""
+    """Write judgments and a run of users; return their paths. Existing files are kept."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -111,7 +112,7 @@ def _rows_of(users: Any, chance: np.random.Generator) -> tuple[list[Any], list[A
     return judged, ranked
 
 
-# ---- sides: each is a function that a process of its own calls -------------------------------
+# ---- sides: each is a function that a separate process calls ---------------------------------
 
 
 def evaluation(qrels: str, run: str, options: str) -> str:
@@ -120,21 +121,21 @@ def evaluation(qrels: str, run: str, options: str) -> str:
 
     scores = evaluate(qrels, run, MEASURES, **json.loads(options))
     said = hashlib.sha256(scores.values.tobytes())
-    for query in scores.query_ids:  # one by one: a list of them would count as memory
+    for query in scores.query_ids:  # one by one: a list would count as memory
         said.update(query.encode() + b"\n")
     said.update(repr((scores.means(), scores.counts)).encode())
     return said.hexdigest()[:12]
 
 
 def judgments(qrels: str, run: str, users: str) -> str:
-    """Read judgments, and evaluate a run; return the bytes a query of resident memory."""
+    """Read judgments, and evaluate a run; return the bytes of resident memory per query."""
     from cranfield import evaluate, read_qrels
 
     def resident() -> int:
         pages = Path("/proc/self/statm").read_text().split()[1]
         return int(pages) * resource.getpagesize()
 
-    with tempfile.TemporaryDirectory() as folder:  # and what this imports
+    with tempfile.TemporaryDirectory() as folder:  # also imports everything
         small = Path(folder, "qrels"), Path(folder, "run")
         small[0].write_text("q 0 a 1\n")
         small[1].write_text("q Q0 a 1 1 t\n")
@@ -151,7 +152,7 @@ def judgments(qrels: str, run: str, users: str) -> str:
 
 
 def reading(*runs: str) -> str:
-    """Read runs, and do nothing with them."""
+    """Only read runs."""
     from cranfield import read_run
 
     n = 0
@@ -170,9 +171,9 @@ def many(qrels: str, *runs: str) -> str:
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process took up, in MB.
+    """Return the peak memory of this process, in MB.
 
-    Linux counts in `ru_maxrss` what the process had that began this one.
+    On Linux, `ru_maxrss` includes the memory of the parent process.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -191,17 +192,17 @@ SIDES: dict[str, Callable[..., str]] = {
 
 @dataclass
 class Turn:
-    """What a process took, and what it said."""
+    """The costs of a process, and its output."""
 
     wall: float  # seconds
-    cpu: float  # seconds, of all threads
+    cpu: float  # seconds, all threads
     memory: float  # MB, at most
     said: str
 
 
 @dataclass(frozen=True)
 class Side:
-    """A process: a function of this file, its arguments, and the tree that it is run with."""
+    """A process: a function of this file, its arguments, and the version of cranfield to run."""
 
     name: str
     call: tuple[str, ...]
@@ -227,14 +228,14 @@ class Side:
 
 
 def measure(title: str, sides: Sequence[Side], turns: int, temp: str) -> None:
-    """Run sides in turn, and print what each took, beside the first."""
+    """Run sides in turn, and print the costs of each, with the ratio to the first."""
     print(f"\n## {title}: {turns} turns, medians (least to most); load {os.getloadavg()[0]:.1f}")
     found: dict[str, list[Turn]] = {side.name: [] for side in sides}
     for _ in range(turns):
         for side in sides:
             found[side.name].append(side.turn(temp))
     first = found[sides[0].name]
-    print(f"{'side':28} {'wall s':>22} {'CPU s':>22} {'peak MB':>8} {'CPU':>6} {'wall':>6}  said")
+    print(f"{'side':28} {'wall s':>22} {'CPU s':>22} {'peak MB':>8} {'CPU':>6} {'wall':>6}  output")
     for name, each in found.items():
         cpu, wall = [one.cpu for one in each], [one.wall for one in each]
         pairs = list(zip(each, first, strict=True))
@@ -254,7 +255,7 @@ def _spread(numbers: Sequence[float]) -> str:
 
 
 def buckets(folder: Path, given: argparse.Namespace) -> list[Side]:
-    """Return an evaluation in memory and in buckets; the same values are said by all."""
+    """Return an evaluation in memory and in buckets; all must have the same values."""
     paths = tuple(map(str, write_users(folder, given.rows // DEPTH)))
     sides = [] if not given.before else [_evaluation("before, in memory", paths, {}, given.before)]
     if not given.no_memory:
@@ -269,7 +270,7 @@ def _evaluation(
 
 
 def bytes_a_query(folder: Path, given: argparse.Namespace) -> list[Side]:
-    """Return the reading of judgments of 300,000 queries, 8 judgments each, and an evaluation."""
+    """Return a side that reads 300,000 queries with 8 judgments each, and evaluates them."""
     n = max(1000, 300_000 * given.rows // 7_000_000) if given.quick else 300_000
     call = ("judgments", *map(str, write_users(folder, n)), str(n))
     before = [Side("before", call, given.before)] if given.before else []
@@ -277,7 +278,7 @@ def bytes_a_query(folder: Path, given: argparse.Namespace) -> list[Side]:
 
 
 def shuffled(folder: Path, given: argparse.Namespace) -> list[Side]:
-    """Return rows in order beside the same rows shuffled."""
+    """Return sides with rows in order, and with the same rows shuffled."""
     n = given.rows // DEPTH
     order = tuple(map(str, write_users(folder, n)))
     mixed = tuple(map(str, write_users(folder, n, shuffled=True)))
@@ -323,9 +324,9 @@ def main() -> None:
     parser.add_argument("--buckets", type=int, default=64)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
-    parser.add_argument("--before", help="the src folder of another tree of cranfield")
-    parser.add_argument("--no-memory", action="store_true", help="buckets: not in memory, too")
-    parser.add_argument("--temp", help="where data and temporary files are; data there are kept")
+    parser.add_argument("--before", help="the src folder of another version of cranfield")
+    parser.add_argument("--no-memory", action="store_true", help="buckets: not also in memory")
+    parser.add_argument("--temp", help="folder for data, which are kept, and temporary files")
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
     given = parser.parse_args()
     if given.quick:

@@ -1,11 +1,11 @@
-"""Time and memory of cranfield beside pytrec_eval and ir_measures.
+"""Time and memory of cranfield, pytrec_eval and ir_measures.
 
     pip install '.[bench]'
     python benchmarks/speed.py [--quick] [--repeats 5]
 
-The data is made here, from a stated seed: a run of MS MARCO's size (6,980 queries, 1,000
-documents each), one of 43 queries, and dicts. All sides take turns, on two cores; what is printed
-are medians, of dicts with the middle half of the ratios. `--in-memory` leaves the files out.
+The data is made here, from a fixed seed: a run of MS MARCO's size (6,980 queries, 1,000 documents
+each), a run of 43 queries, and dicts. All sides take turns, on two cores; the printed values are
+medians, for dicts with the middle half of the ratios. `--in-memory` leaves the files out.
 """
 
 import argparse
@@ -42,15 +42,15 @@ for name in ("map", "ndcg_cut_10", "recip_rank"):
 
 @dataclass
 class Cost:
-    """What one run of a command took."""
+    """The costs of one run of a command."""
 
     wall: float  # seconds
-    cpu: float  # seconds, of all threads
+    cpu: float  # seconds, all threads
     memory: float  # MB, at most
 
 
 def cost_of(command: list[str]) -> Cost:
-    """Run a command to its end; return what it took. Its output is thrown away."""
+    """Run a command to its end; return its costs. Its output is thrown away."""
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
@@ -120,9 +120,9 @@ def tool(name: str) -> str:
 def show(
     title: str, costs: dict[str, Cost], times: float | None, memory: float | None = None
 ) -> None:
-    """Print what each side took, and how many times what cranfield takes that is.
+    """Print the costs of each side, and their ratio to cranfield's.
 
-    The bars: the other side takes at least `times` as long, cranfield no more `memory` (MB).
+    The bars: the other side takes at least `times` as long, cranfield at most `memory` (MB).
     """
     print(f"\n{title}")
     mine = costs["cranfield"]
@@ -172,7 +172,7 @@ def files(folder: Path, repeats: int, n_queries: int) -> None:
 def dicts(
     share: float, tied: bool, seed: int = SEED, n_queries: int = 1000, depth: int = 1000
 ) -> tuple[Any, Any]:
-    """Make qrels and a run of so many queries with so many documents each, in memory."""
+    """Make qrels and a run in memory."""
     chance = np.random.default_rng(seed)
     qrels, run = {}, {}
     for query in range(n_queries):
@@ -216,9 +216,9 @@ THREE = {"map", "ndcg_cut.10", "recip_rank"}
 def several_dicts(
     share: float, tied: bool = False, *, n_runs: int, n_queries: int = 1000, depth: int = 1000
 ) -> list[Any]:
-    """Make qrels and several runs of the same documents, each with scores of its own.
+    """Make qrels and several runs of the same documents, each with different scores.
 
-    Every id is an object of its own, as where judgments and runs were read from two files.
+    Every id is a separate object, as if judgments and runs were read from two files.
     """
     qrels, run = dicts(share, tied, n_queries=n_queries, depth=depth)
     chance, found = np.random.default_rng(SEED), [qrels]
@@ -240,7 +240,7 @@ def compare(
     bar: float,
     names: tuple[str, str] = ("cranfield", "pytrec_eval"),
 ) -> None:
-    """Give every run to two sides, in turn; print CPU seconds a call, and their ratio's spread.
+    """Give every run to two sides, in turn; print CPU time per call, and the ratio's spread.
 
     The bar: the second takes at least `bar` times as long as the first.
     """
@@ -262,7 +262,7 @@ def compare(
 
 
 def small_calls(repeats: int) -> None:
-    """Measure one query of 100 documents, a run with other scores each call."""
+    """Measure one query with 100 documents, and other scores in each call."""
     import pytrec_eval
 
     from cranfield import evaluate
@@ -291,7 +291,7 @@ def small_calls(repeats: int) -> None:
 
 
 def evaluator(repeats: int) -> None:
-    """Measure RelevanceEvaluator.evaluate beside pytrec_eval's, on dicts of several sizes."""
+    """Measure RelevanceEvaluator.evaluate and pytrec_eval's, on dicts of several sizes."""
     import pytrec_eval
 
     from cranfield import pytrec_eval as ours
@@ -329,7 +329,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--in-memory", action="store_true", help="no files: dicts alone")
+    parser.add_argument("--in-memory", action="store_true", help="no files: only dicts")
     given = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))[:2]

@@ -1,10 +1,11 @@
-"""Run docs/how-to/adapters.md on objects of the packages, each in an environment that has it.
+"""Run docs/how-to/adapters.md on real objects of the packages, which must be installed.
 
     python scripts/adapters.py sentence-transformers "Hugging Face datasets" LangChain
 
-names sections of the page. Tests run it on objects of the same form (tests/helpers/stand_ins.py),
-so that they need no package; this says that the form is right. Needs cranfield, and tests/ in
-PYTHONPATH. The page's own numbers are what is expected, and rankings are those of the stand-ins.
+runs these sections of the page. Tests run it on objects of the same form
+(tests/helpers/stand_ins.py), so that they need no package; this script checks that the form is
+right. Needs cranfield, and tests/ in PYTHONPATH. The expected numbers are those of the page, and
+the rankings those of the stand-ins.
 """
 
 import argparse
@@ -22,7 +23,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "adapters.md"
 
 
 def sentence_transformers() -> dict[str, Any]:
-    """Return a model whose embedding of a text is the counts of its words, over their number."""
+    """Return a model that embeds a text as its words' counts, divided by their number."""
     import numpy as np
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -37,7 +38,7 @@ def sentence_transformers() -> dict[str, Any]:
 
 
 def datasets() -> dict[str, Any]:
-    """Return a load_dataset that loads nothing, and hands out Datasets."""
+    """Return a load_dataset that returns Datasets without loading anything."""
     from datasets import Dataset
 
     def load_dataset(_: str, config: str = "qrels", *, split: str) -> Any:
@@ -47,7 +48,7 @@ def datasets() -> dict[str, Any]:
 
 
 def langchain() -> dict[str, Any]:
-    """Return a retriever of which `_get_relevant_documents` finds what the page says."""
+    """Return a retriever whose `_get_relevant_documents` finds the documents on the page."""
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
 
@@ -96,7 +97,7 @@ def haystack() -> dict[str, Any]:
 
 
 def rectools() -> dict[str, Any]:
-    """Return what its most-popular model recommends, and test interactions."""
+    """Return the recommendations of its most-popular model, and test interactions."""
     import pandas as pd
     from rectools.dataset import Dataset
     from rectools.models import PopularModel
@@ -115,7 +116,7 @@ def rectools() -> dict[str, Any]:
 
 
 def pyterrier() -> dict[str, Any]:
-    """Return what a pipeline returns; and run an Experiment with and without cranfield."""
+    """Return the results of a pipeline, and run an Experiment with and without cranfield."""
     import ir_measures
     import pandas as pd
     import pyterrier as pt
@@ -138,7 +139,7 @@ def pyterrier() -> dict[str, Any]:
     return {**named, "results": pipeline(topics)}
 
 
-# By the heading of the section: the package's name in the index, and what makes the objects.
+# By the heading of the section: the package's name in the index, and a function that makes objects.
 SECTIONS: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "sentence-transformers": ("sentence-transformers", sentence_transformers),
     "PyTerrier": ("pyterrier", pyterrier),
@@ -151,7 +152,7 @@ SECTIONS: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
 
 
 def main() -> int:
-    """Run the sections named; return how many examples failed."""
+    """Run the named sections; return how many examples failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("sections", nargs="+", choices=SECTIONS)
     before, *parts = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.M)

@@ -1,22 +1,23 @@
 """Compare cranfield's conventions with the tools: python scripts/conventions.py --environments DIR.
 
-Each tool is installed into an environment of its own in DIR (made where it is missing, several GB
-in all) and runs there, by its driver in scripts/conventions, on generated collections. What the
-tool says is compared with `cranfield.evaluate(..., convention=NAME)`, and a table is printed: for
-each tool, variant and measure how many values there are, how many are equal within the tool's
-precision, how many are not (and the first of them), for how many the tool raises or says NaN, and
-how many are set apart, since no rule is known for them (tools.py says why).
+Each tool is installed into a separate environment in DIR (created if it is missing, several GB in
+all) and runs there, with its driver in scripts/conventions, on generated collections. Its values
+are compared with `cranfield.evaluate(..., convention=NAME)`, and a table is printed: for each tool,
+variant and measure, the number of values, how many are equal within the tool's precision, how many
+are not (and the first of them), for how many the tool raises or returns NaN, and how many are not
+compared, since no rule is known for them (tools.py says why).
 
     --tools ranx beir        only these
     --seeds 0 30             the collections: from the first seed up to, not including, the second
-    --values FILE            only write what the tools say to FILE, as JSON, tool after tool
-    --said FILE              take what the tools say from a FILE that was written so
-    --stored FILE            compare the tools with what FILE holds of an earlier run of them,
-                             on its collections: do the drivers still call the tools alike?
+    --values FILE            only write the tools' values to FILE, as JSON, tool after tool
+    --said FILE              read the tools' values from a FILE that --values wrote
+    --stored FILE            compare the tools with the values in FILE of an earlier run,
+                             on its collections: do the drivers still call the tools in the same
+                                 way?
     --show SEED              print the collection of a seed
 
-Nothing is installed where a tool's environment is there already. No test runs this: it needs
-packages of gigabytes. The tests compare the conventions with values that were stored.
+Nothing is installed if a tool's environment exists. No test runs this: it needs gigabytes of
+packages. The tests compare the conventions with values that were stored.
 """
 
 import argparse
@@ -42,7 +43,7 @@ Values = dict[str, dict[str, Value]]  # of each collection, each measure
 
 
 def environment(folder: Path, name: str, requirements: tuple[str, ...]) -> Path:
-    """Return the interpreter of a tool's environment, made where it is missing."""
+    """Return the interpreter of a tool's environment, created if it is missing."""
     python = folder / name.replace("_", "-") / "bin" / "python"
     for made in (folder / name / "bin" / "python", python):
         if made.exists():
@@ -55,7 +56,7 @@ def environment(folder: Path, name: str, requirements: tuple[str, ...]) -> Path:
 
 
 def said_by(python: Path, name: str, collections: dict[str, Any]) -> dict[str, Any]:
-    """Return what a tool says of collections: versions, and the values of each variant."""
+    """Return a tool's versions, and its values of each variant for the collections."""
     needed = ("qrels", "run", "lists", "k")
     given = {one: {key: what[key] for key in needed} for one, what in collections.items()}
     process = subprocess.run(  # noqa: S603 - this file's drivers
@@ -107,7 +108,7 @@ class Row:
     first: str = ""
 
     def add(self, name: str, measure: str, theirs: Value, others: Value, tolerance: float) -> None:
-        """Count one value of the tool, and what is compared with it."""
+        """Count one value of the tool, compared with another."""
         self.values += 1
         if isinstance(theirs, dict):
             self.raised += 1
@@ -161,7 +162,7 @@ def print_table(table: list[tuple[str, ...]], firsts: list[str]) -> None:
 
 
 def stored_values(tool: Tool, stored: dict[str, Any]) -> Iterator[tuple[str, Values]]:
-    """Yield, of each variant that was stored, its values by the driver's names of measures."""
+    """Yield each stored variant, with its values by the driver's names of measures."""
     for name, variant in tool.variants.items():
         if variant.stored is None:
             continue
@@ -181,7 +182,7 @@ def stored_values(tool: Tool, stored: dict[str, Any]) -> Iterator[tuple[str, Val
 def others_of(
     tool: Tool, collections: dict[str, Any], said: dict[str, Any], stored: dict[str, Any] | None
 ) -> Iterator[tuple[str, Values]]:
-    """Yield, of each variant, what the tool is compared with: stored values, or cranfield's."""
+    """Yield each variant, with the values to compare it with: stored ones, or cranfield's."""
     if stored:
         yield from stored_values(tool, stored)
         return
@@ -192,14 +193,14 @@ def others_of(
 
 
 def written(path: Path, content: dict[str, Any]) -> None:
-    """Write JSON at once: a reader sees the old file or the new one, whole."""
+    """Write JSON atomically: a reader sees the whole old file or the whole new one."""
     draft = path.with_name(path.name + ".part")
     draft.write_text(json.dumps(content, indent=1), "utf-8")
     draft.replace(path)
 
 
 def arguments() -> argparse.Namespace:
-    """Return what was typed."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,18 +1,18 @@
-"""Look for input that the readers cannot bear: python scripts/fuzz.py --seconds 60.
+"""Search for input that breaks the readers: python scripts/fuzz.py --seconds 60.
 
-What is promised, and tried here: whatever a file holds, reading it ends in a result, or in a
-CranfieldError that can be printed and names the file, within ten seconds and 2 GB of memory.
+This tests a promise: reading any file ends with a result, or with a CranfieldError that can be
+printed and names the file, within ten seconds and 2 GB of memory.
 
 An input is a few bytes that choose how a file is read (as judgments, as a run, as scores or labels
-of queries, the format, the other options, the file's suffix and its compression), followed by what
-the file holds. Atheris makes such inputs out of the seeds below, and goes on from those that reach
-new parts of the code. Before that, for a quarter of the time, come inputs of megabytes: the good
-files with a long id, a long query, many columns, a long line, very many blanks or lines:
+of queries, the format, the other options, the file's suffix and its compression), followed by the
+file's content. Atheris makes such inputs from the seeds below, and continues with those that reach
+new parts of the code. Before that, a quarter of the time is for inputs of megabytes: the good files
+with a long id, a long query, many columns, a long line, very many blanks or lines:
 
     pip install '.[fuzz]'
-    python scripts/fuzz.py --seconds 60       exits with 1 if it found something, and says what
-    python scripts/fuzz.py --replay FILE      once more the input in FILE; needs no Atheris
-    python scripts/fuzz.py --corpus DIR       keep the inputs there, and go on from them
+    python scripts/fuzz.py --seconds 60       exits with 1 if it found something, and prints it
+    python scripts/fuzz.py --replay FILE      read the input in FILE again; needs no Atheris
+    python scripts/fuzz.py --corpus DIR       keep the inputs there, and continue with them
 """
 
 import argparse
@@ -40,7 +40,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-import cranfield  # the rest of it comes when it is used first: Atheris has to see it coming
+import cranfield  # it imports the rest on first use, where Atheris can see it
 
 SECONDS = 10  # for one input
 MEGABYTES = 2048
@@ -71,7 +71,7 @@ def _label_rows(path: Path) -> Any:
     return label_rows(path)
 
 
-_STATED = {"qrels_jg", "qrels_prefs", "prefs", "subtopics", "strata", "prels"}  # never guessed
+_STATED = {"qrels_jg", "qrels_prefs", "prefs", "subtopics", "strata", "prels"}  # never detected
 SUFFIXES = (
     *("", ".run", ".qrels", ".txt", ".csv", ".tsv", ".json", ".jsonl", ".ndjson"),
     *(".parquet", ".arrow", ".feather", ".gz", ".bz2", ".xz", ".zst", ".lz4", ".csv.gz"),
@@ -100,9 +100,9 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 
 @cache
 def choices(reader: str, option: str) -> tuple[Any, ...]:
-    """Return what a reader's option may be, its default first; nothing if there is no such option.
+    """Return the values of a reader's option, the default first; empty if there is no such option.
 
-    The library says so itself: the formats are in its register, the rest in its annotations.
+    They come from the library: formats from its register, the others from its annotations.
     """
     function = getattr(cranfield, f"read_{reader}", None)
     if function is None:
@@ -130,7 +130,7 @@ def _literals(hint: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Case:
-    """A file, and how it is read. An option that is None is not given."""
+    """A file, and how to read it. An option with the value None is left out."""
 
     reader: str
     content: bytes
@@ -142,16 +142,16 @@ class Case:
 
     @property
     def stored(self) -> bytes:
-        """What stands in the file."""
+        """The bytes of the file."""
         return PACKINGS[self.packing](self.content)
 
     def options(self) -> dict[str, str]:
-        """Return the options that are given to the reader."""
+        """Return the options for the reader."""
         given = {"format": self.format, "errors": self.errors}
         return {name: value for name, value in given.items() if value is not None}
 
     def encode(self) -> bytes:
-        """Return the case as an input; an option that the reader does not know gets lost."""
+        """Return the case as an input, without options that the reader does not have."""
         head = []
         for values, value in zip(_fields(self.reader), self._values(), strict=True):
             head.append(values.index(value) if value in values else 0)
@@ -177,13 +177,13 @@ def _fields(reader: str) -> list[tuple[Any, ...]]:
 
 
 class BrokenPromiseError(AssertionError):
-    """What should be equal is not, or what should be printable is not."""
+    """Two values that should be equal differ, or a text that should be printable is not."""
 
 
 def check(case: Case, folder: Path) -> Exception | None:
     """Read the case from a file in the folder; return the CranfieldError that refused it, if any.
 
-    Whatever else is raised is a fault: a warning that is not cranfield's own, too.
+    Any other exception is a fault, and so is a warning that is not cranfield's own.
     """
     path = folder / f"case{case.suffix}"
     path.write_bytes(case.stored)
@@ -203,18 +203,18 @@ def check(case: Case, folder: Path) -> Exception | None:
 
 
 def _read(case: Case, path: Path) -> None:
-    """Read the file: as often as it is read, it says the same."""
+    """Read the file several times; all results must be the same."""
     options = case.options()
     result = _result(case, path, options)
     if options.get("errors") == "skip":
         return
     if not choices(case.reader, "errors") and _result(case, path, options) != result:
-        raise BrokenPromiseError("read once more, it says something else")
+        raise BrokenPromiseError("another read has a different result")
     for errors in ("strict", "skip"):
         if errors in choices(case.reader, "errors"):
             options["errors"] = errors
         if _result(case, path, options) != result:
-            raise BrokenPromiseError(f"read once more, with {options}, it says something else")
+            raise BrokenPromiseError(f"another read, with {options}, has a different result")
 
 
 def _result(case: Case, path: Path, options: dict[str, str]) -> Any:
@@ -235,7 +235,7 @@ def _result(case: Case, path: Path, options: dict[str, str]) -> Any:
     return judgments
 
 
-# ---- what is known to be good, and what may spoil it ----------------------------------------
+# ---- good files, and changes that may spoil them -------------------------------------------
 
 RUN = "q1 Q0 d1 1 3.5 tag\nq1 Q0 d2 2 2.5 tag\nq2 Q0 d1 1 1e-3 tag\n"
 QRELS = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 3\n"
@@ -357,7 +357,7 @@ def good() -> dict[str, Case]:
         for packing in list(PACKINGS)[1:]:
             packed = replace(found[base], packing=packing)
             found[f"{base}, {packing}"] = packed
-            found[f"{base}, {packing}, as it stands"] = replace(
+            found[f"{base}, {packing}, unchanged"] = replace(
                 packed, content=packed.stored, packing="none"
             )
     for name, case in list(found.items()):
@@ -415,7 +415,7 @@ def good_scores() -> dict[str, Case]:
 
 
 def odd() -> dict[str, Case]:
-    """Return files that are to be refused, or may be, by name: where the good ones do not lead."""
+    """Return files that readers refuse, or may refuse, by name: cases far from the good files."""
     import pyarrow as pa
 
     found = {
@@ -456,7 +456,7 @@ def odd() -> dict[str, Case]:
 
 
 def seeds() -> list[bytes]:
-    """Return what the search begins with: inputs, each once."""
+    """Return the distinct inputs with which the search begins."""
     cases = list({**good(), **odd()}.values())
     cases += [replace(case, errors="skip") for case in cases]
     cases += [replace(case, order=order) for case in cases[:8] for order in ORDERS[1:]]
@@ -465,7 +465,7 @@ def seeds() -> list[bytes]:
 
 # ---- inputs of megabytes --------------------------------------------------------------------
 
-LARGE = 1 << 20  # bytes that are put in, about
+LARGE = 1 << 20  # bytes to insert, about
 BLANKS = 200_000_000
 
 
@@ -483,7 +483,7 @@ def _many_columns(content: bytes, n: int) -> bytes:
     return _in_first_line(content, (separator + b"x") * (n // 2))
 
 
-#: What may be done to a file, by name: to its content, with so many bytes.
+#: Changes of a file's content, by name; each inserts about n bytes.
 STRETCHES: dict[str, Callable[[bytes, int], bytes]] = {
     "a long id": lambda content, n: content.replace(b"d1", b"d" * n, 1),
     "a long id below others": lambda content, n: b"d".join(
@@ -504,7 +504,7 @@ _STRETCHED = (
 
 
 def _long_tables(n: int) -> Iterator[tuple[str, Case]]:
-    """Yield tables in which one id is long, and in which many rows share one."""
+    """Yield tables with a long id, and with a long id in many rows."""
     import pyarrow as pa
 
     rows = 1000
@@ -520,12 +520,12 @@ def _long_tables(n: int) -> Iterator[tuple[str, Case]]:
 
 
 def large(seed: int) -> Iterator[tuple[str, Case]]:
-    """Yield inputs of megabytes, by name: first every kind, then others without an end."""
+    """Yield inputs of megabytes, by name: first every kind, then others endlessly."""
     found = good()
     yield from _long_tables(LARGE)
     for name in _STRETCHED:
         for how, stretch in STRETCHES.items():
-            content = stretch(found[name].content, LARGE * 7 // 8)  # a line may have a megabyte
+            content = stretch(found[name].content, LARGE * 7 // 8)  # a line may have one megabyte
             yield f"{name}, {how}", replace(found[name], content=content)
     blank = b" " * BLANKS
     yield (
@@ -543,7 +543,7 @@ def large(seed: int) -> Iterator[tuple[str, Case]]:
 
 @contextlib.contextmanager
 def bounded(seconds: float = SECONDS) -> Iterator[None]:
-    """Raise TimeoutError in what takes longer."""
+    """Raise TimeoutError if the block takes longer."""
 
     def ring(*_: object) -> None:
         raise TimeoutError(f"took longer than {seconds} seconds")
@@ -560,9 +560,9 @@ def bounded(seconds: float = SECONDS) -> Iterator[None]:
 def check_large(
     seconds: float, seed: int, findings: Path, limit: float = SECONDS, least: int | None = None
 ) -> int:
-    """Check inputs of megabytes for so long, every kind at least once; return how many are faults.
+    """Check inputs of megabytes for some time, every kind at least once; count the faults.
 
-    `least`: check so many at least, in place of every kind. Faults are kept in `findings`.
+    `least`: check at least this many, instead of every kind. Faults are kept in `findings`.
     """
     if least is None:
         least = 3 + len(_STRETCHED) * len(STRETCHES) + 1
@@ -576,14 +576,14 @@ def check_large(
             try:
                 with bounded(limit):
                     check(case, Path(place))
-                if time.monotonic() - begin > limit:  # the signal came when all was done
+                if time.monotonic() - begin > limit:  # the signal came after the end
                     raise TimeoutError(f"took longer than {limit} seconds")
-            except Exception as fault:  # noqa: BLE001 - whatever it is
+            except Exception as fault:  # noqa: BLE001 - any exception
                 n_faults += 1
                 path = findings / f"large-{i}"
                 path.write_bytes(case.encode())
-                print(f"{name}: {fault!r:.200}\nOnce more: python scripts/fuzz.py --replay {path}")
-    raise AssertionError("there is always one more")
+                print(f"{name}: {fault!r:.200}\nAgain: python scripts/fuzz.py --replay {path}")
+    raise AssertionError("the inputs are endless")
 
 
 TOKENS = (
@@ -609,17 +609,17 @@ def dictionary() -> str:
 
 
 def workplace() -> tempfile.TemporaryDirectory[str]:
-    """Return a folder for a while, in memory where the system has such."""
-    memory = Path("/dev/shm")  # noqa: S108 - what is made there has a name of its own
+    """Return a temporary folder, in memory if the system has one."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder made there has a unique name
     return tempfile.TemporaryDirectory(
         prefix="cranfield-fuzz-", dir=memory if os.access(memory, os.W_OK) else None
     )
 
 
 def limit_memory() -> None:
-    """Let this process have no more memory than is promised."""
+    """Limit this process to the promised memory."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    # What is not touched does not count as resident; asking for it is a MemoryError now.
+    # Untouched memory does not count as resident; with the limit, allocating it is a MemoryError.
     limit = pages * resource.getpagesize() + 2 * MEGABYTES * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
@@ -632,14 +632,14 @@ def hunt(folder: Path, arguments: list[str]) -> None:
         check(Case.decode(data), folder)
 
     with atheris.instrument_imports(include=["cranfield"]):
-        one(b"")  # imports what reading takes
+        one(b"")  # imports what reading needs
         limit_memory()
         atheris.Setup([sys.argv[0], *arguments], one)
         atheris.Fuzz()
 
 
 def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Path) -> int:
-    """Look for faults for so long; return the exit status."""
+    """Search for faults for `seconds`; return the exit status."""
     findings.mkdir(parents=True, exist_ok=True)
     before = set(findings.iterdir())
     large_command = [sys.executable, __file__, "--large", str(findings)]
@@ -670,8 +670,8 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
         arguments = [f"-{name}={value}" for name, value in options.items()]
         command = [sys.executable, __file__, "--hunt", place, *arguments, str(corpus)]
         try:
-            # Where libFuzzer itself is stuck, it is ended.
-            # A seed of Python's own, too: hashes decide the order of sets, and so what is reached.
+            # If libFuzzer itself is stuck, it is killed.
+            # A seed for Python, too: hashes decide the order of sets, and so which code is reached.
             environ = os.environ | {"PYTHONHASHSEED": "0"}
             status = subprocess.run(  # noqa: S603 - this file
                 command, check=False, timeout=seconds * 2 + 120, env=environ
@@ -691,16 +691,16 @@ def search(seconds: int, runs: int, seed: int, corpus: Path | None, findings: Pa
 def show(path: Path) -> Case:
     """Print the input in a file; return it."""
     case = Case.decode(path.read_bytes())
-    print(f"{path}: {case}\nOnce more: python scripts/fuzz.py --replay {path}")
+    print(f"{path}: {case}\nAgain: python scripts/fuzz.py --replay {path}")
     return case
 
 
 def main() -> int:
-    """Do what the command line says; return the exit status."""
+    """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=int, default=60, help="for how long")
-    parser.add_argument("--runs", type=int, default=-1, help="no more than so many inputs")
-    parser.add_argument("--seed", type=int, default=1, help="0: another one every time")
+    parser.add_argument("--seconds", type=int, default=60, help="how long to search")
+    parser.add_argument("--runs", type=int, default=-1, help="the greatest number of inputs")
+    parser.add_argument("--seed", type=int, default=1, help="0: a different one every time")
     parser.add_argument("--corpus", type=Path, metavar="DIR", help="keep the inputs there")
     parser.add_argument("--findings", type=Path, metavar="DIR", default=Path("fuzz-findings"))
     parser.add_argument("--replay", type=Path, metavar="FILE", help="read the input in FILE")
@@ -718,7 +718,7 @@ def main() -> int:
         with workplace() as place:
             print(check(show(options.replay), Path(place)) or "read without an error")
     elif find_spec("atheris") is None:
-        parser.error("there is no Atheris here: pip install '.[fuzz]'")
+        parser.error("Atheris is not installed: pip install '.[fuzz]'")
     else:
         return search(options.seconds, options.runs, options.seed, options.corpus, options.findings)
     return 0

@@ -4,8 +4,8 @@ The documents are modules of the Python 3.11 standard library. The text of a doc
 from the running interpreter (the module's docstring, then the name and the first paragraph of
 the docstring of each of its public functions and classes) and is not stored. The queries come
 from ``queries.tsv``. Four systems rank the documents: BM25, TF-IDF with the cosine, a dense
-embedding (all-MiniLM-L6-v2, computed here with NumPy in double precision from the weights that
-its package carries), and the reciprocal rank fusion of the BM25 run and the dense run.
+embedding (all-MiniLM-L6-v2, computed here with NumPy in double precision from the weights in its
+package), and the reciprocal rank fusion of the BM25 run and the dense run.
 
     python scripts/make_demo_runs.py            write the runs
     python scripts/make_demo_runs.py --check    compare them with the stored ones, exit 1 if not
@@ -300,7 +300,7 @@ def make_runs() -> dict[str, str]:
 
 
 def warn_of_other_versions() -> None:
-    """Say on standard error where this environment is not the one of the stored runs."""
+    """Print on standard error which versions differ from those of the stored runs."""
     wanted = {"Python": PYTHON, **PINNED}
     for name, version in wanted.items():
         if name == "Python":

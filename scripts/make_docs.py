@@ -2,11 +2,10 @@
 
 Under docs/reference, `measures` comes from the register of measures, `command-line` from the
 commands' help, `api` from the docstrings, the tables of `formats.md` from the registers of formats
-and columns, the sections of `conventions.md` from the conventions. `pictures` are from
-`cranfield.figures`; the notebooks in `start` are the pages of these names.
-A test fails if one is out of date. With `--transcripts`, what the commands in the console blocks of
-all pages print is written anew, first (that of commands on the shared data, if CRANFIELD_DATA
-names its folder).
+and columns, the sections of `conventions.md` from the conventions. `pictures` come from
+`cranfield.figures`; the notebooks in `start` from the pages with the same names. A test fails if
+one is out of date. With `--transcripts`, the output of the commands in the console blocks of all
+pages is first written again (for commands on the shared data, if CRANFIELD_DATA names its folder).
 
 In the source, it writes the TypedDicts of the families of options, for type checkers.
 """
@@ -109,7 +108,7 @@ def formats() -> str:
         for what, many in column.lists.items():
             side = "runs" if what is What.RUN else "judgments"
             named.append(
-                f"| the same, of several in a cell | {side} | {', '.join(shortly(many))} |"
+                f"| the same, with several in a cell | {side} | {', '.join(shortly(many))} |"
             )
     text = (ROOT / "docs" / "reference" / "formats.md").read_text("utf-8")
     text = FORMATS_TABLE.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
@@ -122,7 +121,7 @@ def conventions() -> str:
     (example,) = (block[2] for block in BLOCK.finditer(text) if "qrels = {" in block[2])
     data: dict[str, Any] = {}
     for one in DocTestParser().get_examples(example)[1:3]:  # the judgments and the run
-        exec(one.source, data)  # noqa: S102 - of the page
+        exec(one.source, data)  # noqa: S102 - code of the page
     parts = [convention(one, data["qrels"], data["run"]) for one in CONVENTIONS.values()]
     return SECTIONS.sub(lambda found: found[1] + "\n".join(parts) + "\n" + found[2], text)
 
@@ -152,7 +151,7 @@ def convention(one: Convention, qrels: Any, run: Any) -> str:
 
 
 def shortly(names: Sequence[str]) -> Iterator[str]:
-    """Yield names; those that are made of several words with the same endings, in one."""
+    """Yield names; names that combine several words with the same endings are one text."""
     words = [name.removesuffix("_ids") for name in names if name.endswith("_ids")]
     words = [word for word in words if f"{word}_doc_ids" in names]
     if words:
@@ -171,7 +170,7 @@ def commands(block: str) -> Iterator[tuple[str, str]]:
 
 
 def examples(block: str) -> Iterator[tuple[str, str]]:
-    """Yield a cell's (source, output) for all examples down to one that shows something."""
+    """Yield a cell's (source, output) for the examples up to one that shows something."""
     sources = ""
     for one in DocTestParser().get_examples(block):
         sources += one.source
@@ -198,14 +197,14 @@ def shows_its_value(source: str, printing: set[str]) -> bool:
 
 
 def lines(text: str) -> list[str]:
-    """Return a text as notebooks hold it."""
+    """Return a text as the list of lines in a notebook."""
     return text.splitlines(keepends=True)
 
 
 def notebook(page: str) -> str:
-    """Return a page as a notebook: prose, and a cell for whatever shows something.
+    """Return a page as a notebook: prose, and a cell for each example that shows something.
 
-    What needs more data than the demonstration is prose, too.
+    Examples that need other data than the demonstration are prose, too.
     """
     cells: list[dict[str, Any]] = []
     printing = {"print"}
@@ -290,7 +289,7 @@ def pictures() -> dict[Path, figures.Figure]:
 
 
 def gallery() -> dict[Path, figures.Figure]:
-    """Return the pictures of docs/how-to/figures.md: each kind, of the demonstration."""
+    """Return the pictures of docs/how-to/figures.md: each kind, from the demonstration."""
     lines = (demo.HERE / "queries.tsv").read_text("utf-8").splitlines()
     asked = dict(line.split("\t") for line in lines)
     labels = {

@@ -2,8 +2,8 @@
 
 `docs/pictures/report.png` and `report-dark.png` show the page of the demonstration, as `cranfield
 demo --report` makes it, in headless Chromium (of the distribution's packages). A browser and its
-fonts differ from machine to machine, and so do the pictures: they are made by hand, when the page
-looks different, and `make_docs.py` leaves them alone.
+fonts differ between machines, and so do the pictures: run this when the page looks different;
+`make_docs.py` does not change them.
 """
 
 import sys

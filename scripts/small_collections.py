@@ -1,10 +1,10 @@
-"""Small collections, each made from a seed, with what tools of evaluation disagree about.
+"""Small collections, each made from a seed, with cases for which evaluation tools disagree.
 
-What a collection has is in its "about": queries that are missing in the run, have no results, no
-relevant document, more of them than any cutoff, or no judgments; one document only; equal scores,
-all scores equal, scores that are equal in 32 bits only, or not above 0; negative and graded
-judgments; lists shorter than the cutoffs, lists of more than 15 documents; documents that a list
-has twice; a document whose id is the query's.
+A collection's "about" lists its cases: queries that are missing in the run, have no results, no
+relevant document, more relevant documents than any cutoff, or no judgments; one document only; tied
+scores, all scores tied, scores that are tied in 32 bits only, or not above 0; negative and graded
+judgments; lists shorter than the cutoffs, lists of more than 15 documents; documents that occur
+twice in a list; a document whose id is the query's.
 """
 
 import random
@@ -32,7 +32,7 @@ TRAITS = {
 
 
 def chosen(draw: random.Random, chance: float) -> bool:
-    """Return whether a trait is there."""
+    """Return whether a trait applies, with this chance."""
     return draw.random() < chance
 
 
@@ -55,7 +55,7 @@ def grades_of(draw: random.Random, traits: set[str], pool: list[str]) -> dict[st
 def scores_of(
     draw: random.Random, traits: set[str], pool: list[str], judged: dict[str, int]
 ) -> dict[str, float]:
-    """Return the scores of one query's documents, in an order that says nothing."""
+    """Return the scores of one query's documents, in random order."""
     size = draw.randint(1, 4) if "short" in traits and chosen(draw, 0.6) else draw.randint(4, 12)
     if "long" in traits:
         size = draw.randint(17, 40)
@@ -79,7 +79,7 @@ def scores_of(
 
 
 def repeated(draw: random.Random, documents: list[str]) -> list[str]:
-    """Return a list with one to three of its documents a second time, below the first."""
+    """Return a list in which one to three of its documents occur again, below the first time."""
     documents = list(documents)
     for _ in range(draw.randint(1, 3) if documents else 0):
         first = draw.randrange(len(documents))
@@ -88,8 +88,8 @@ def repeated(draw: random.Random, documents: list[str]) -> list[str]:
 
 
 def generated(seed: int) -> dict[str, Any]:
-    """Return a collection: the same for the same seed, whatever is drawn for another."""
-    draw = random.Random(f"conventions {seed}")  # noqa: S311 - no secret
+    """Return a collection, which depends on the seed only."""
+    draw = random.Random(f"conventions {seed}")  # noqa: S311 - not a secret
     traits = {trait for trait, chance in TRAITS.items() if chosen(draw, chance)}
     pool = [f"d{number}" for number in range(1, 31)] + [f"D{number}" for number in range(1, 21)]
     queries = [f"q{number}" for number in draw.sample(range(1, 13), draw.randint(2, 7))]

@@ -1,4 +1,4 @@
-"""The tools that `conventions.py` runs: what to install, and what corresponds to their numbers."""
+"""The tools that `conventions.py` runs: packages to install, and corresponding measures here."""
 
 import struct
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Collection = dict[str, Any]  # qrels, run, lists, k: see small_collections.py
 
 
 def rows_that_raise(padded: bool) -> Callable[[Collection, str, int | None], bool]:
-    """Return whether scikit-learn refuses a query: a negative grade, fewer than two documents."""
+    """Return whether scikit-learn raises: for a negative grade, or fewer than two documents."""
 
     def refused(collection: Collection, measure: str, k: int | None) -> bool:
         for query, grades in collection["qrels"].items():
@@ -25,7 +25,7 @@ def rows_that_raise(padded: bool) -> Callable[[Collection, str, int | None], boo
 
 
 def never(collection: Collection, measure: str, k: int | None) -> bool:
-    """Return whether no rule gives a value: always a rule."""
+    """Return whether no rule gives a value: never."""
     return False
 
 
@@ -36,10 +36,10 @@ def single(score: float) -> float:
 
 
 def torch_ties(padded: bool) -> Callable[[Collection, str, int | None], bool]:
-    """Return whether torch's order of equal scores tells: it keeps none.
+    """Return whether torch's order of tied documents, which is arbitrary, matters.
 
-    It tells where relevant and other documents have the same score (in 32 bits), and the first of
-    them is within k.
+    It matters where relevant and other documents are tied (in 32 bits), and the first of them is
+    within k.
     """
 
     def tells(collection: Collection, measure: str, k: int | None) -> bool:
@@ -63,7 +63,7 @@ def torch_ties(padded: bool) -> Callable[[Collection, str, int | None], bool]:
 
 
 def long_ties(collection: Collection, measure: str, k: int | None) -> bool:
-    """Return whether a list of more than 15 documents has equal scores: ranx keeps no order."""
+    """Return whether a list of more than 15 documents has ties, which ranx orders arbitrarily."""
     return any(
         len(scores) > 15 and len(set(scores.values())) < len(scores)
         for query, scores in collection["run"].items()
@@ -72,7 +72,7 @@ def long_ties(collection: Collection, measure: str, k: int | None) -> bool:
 
 
 def repeats(collection: Collection, measure: str, k: int | None) -> bool:
-    """Return whether a list has a relevant document twice."""
+    """Return whether a relevant document occurs twice in a list."""
     return any(
         len([one for one in documents if collection["qrels"].get(query, {}).get(one, 0) > 0])
         > len({one for one in documents if collection["qrels"].get(query, {}).get(one, 0) > 0})
@@ -87,15 +87,15 @@ def repeats_in(*names: str) -> Callable[[Collection, str, int | None], bool]:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to call a tool, and what corresponds to it in cranfield.
+    """One way to call a tool, and the corresponding measures of cranfield.
 
-    `measures` has, by the driver's name of a measure without its cutoff, cranfield's, or
-    "CONVENTION: MEASURE" where it is of another convention; "" where there is none. `apart` says
-    which values follow no known rule: they are counted, not compared.
+    `measures` maps the driver's name of a measure, without its cutoff, to cranfield's name, or to
+    "CONVENTION: MEASURE" for another convention; "" if there is none. `apart` tells which values
+    follow no known rule: they are counted, not compared.
     """
 
-    convention: str | None = None  # None: no convention claims these numbers
-    lists: bool = False  # the tool is given lists of documents, which may repeat one
+    convention: str | None = None  # None: no convention has these numbers
+    lists: bool = False  # the tool gets lists, in which a document may occur twice
     stored: str | None = None  # its name among the stored values
     names: dict[str, str] = field(default_factory=dict)  # stored name of a measure -> the driver's
     measures: dict[str, str] = field(default_factory=dict)

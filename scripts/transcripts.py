@@ -1,7 +1,7 @@
-"""The commands that the documents show, run on a terminal: what they print, and the pages with it.
+"""The commands on the pages, run on a terminal; writes what they print into the pages.
 
-`python scripts/make_docs.py --transcripts` writes anew what each command prints; the tests hold the
-pages against it.
+`python scripts/make_docs.py --transcripts` writes the output of each command again; the tests
+compare the pages with it.
 """
 
 import errno
@@ -23,20 +23,20 @@ from cranfield import demo
 
 COLUMNS = 100
 SHARED = ("dl19/", "microblog2014/")  # folders of the shared data
-# How far something is, on a machine that takes longer than a second: a bar, erased in the end.
+# The progress bar, on a machine that takes longer than a second; erased at the end.
 _BAR = re.compile("\x1b\\[\\?25l.*?\x1b\\[\\?25h\r\x1b\\[1A\x1b\\[2K", re.S)
 _BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.S | re.M)
 
 
 class Shown(NamedTuple):
-    """A command of a page, its words after `cranfield`, and what the page says that it prints."""
+    """A command of a page, with its output on the page."""
 
     command: str
     output: str
 
     @property
     def words(self) -> list[str]:
-        """The arguments of the command; anything but cranfield could not be run here."""
+        """The arguments of the command, which must be cranfield."""
         program, *words = shlex.split(self.command)
         if program != "cranfield":
             raise ValueError(f"{self.command}: only cranfield is run")
@@ -58,7 +58,7 @@ class Shown(NamedTuple):
 
 
 def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:
-    """Run cranfield on a terminal of so many columns; return its status and what is seen."""
+    """Run cranfield on a terminal with `columns` columns; return its status and its output."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen(  # noqa: S603 - this package
@@ -70,7 +70,7 @@ def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) ->
         try:
             chunk = os.read(master, 65536)
         except OSError as error:
-            if error.errno != errno.EIO:  # how Linux says that the other end is closed
+            if error.errno != errno.EIO:  # the error on Linux if the other end is closed
                 raise
             break
         if not chunk:
@@ -97,9 +97,9 @@ def transcripts(page: str) -> list[Shown]:
 
 
 def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
-    """Return a page's text with what its commands print now, in the folder that each is meant for.
+    """Return a page's text with the present output of its commands, each run in its folder.
 
-    Where there is no folder of shared data, commands on it stay as they are.
+    Without a folder of shared data, commands on it are left unchanged.
     """
 
     def anew(shown: Shown) -> str:
@@ -117,7 +117,7 @@ def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
 
 
 def rewrite(pages: Iterable[Path]) -> Iterator[Path]:
-    """Write what their commands print into pages; yield those that changed."""
+    """Write the output of their commands into pages; yield those that changed."""
     data = os.environ.get("CRANFIELD_DATA")
     with tempfile.TemporaryDirectory() as folder:
         demo.save(Path(folder) / "demo")

@@ -141,7 +141,7 @@ def test_a_model_of_no_numbers_is_refused(evaluators: Any) -> None:
         def similarity(self, queries: Any, documents: Any) -> Any:
             return np.full((len(queries), len(documents)), np.nan)
 
-    with pytest.raises(InputError, match="no numbers"):
+    with pytest.raises(InputError, match="not numbers"):
         evaluators({"q": "a"}, {"d": "a"}, {"q": {"d"}})(Broken(WORDS))
 
 

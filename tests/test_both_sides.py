@@ -236,7 +236,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "an object": ({"expected_ids": {"a": 1}}, "columns", "holds objects"),
     "objects": ({"retrieved_ids": [{"id": "a"}]}, "columns", "holds objects"),
     "a set": ({"retrieved_ids": {"a", "b"}}, "columns", "has no order"),
-    "a comma": ({"expected_ids": "a, b"}, "columns", "one id, or several"),
+    "a comma": ({"expected_ids": "a, b"}, "columns", "one id or several"),
     "numpy's print": ({"expected_ids": "['a' 'b']"}, "text", "no list that can be read"),
     "no score": ({"scores": ["high"]}, "number", "expected a number as the score"),
     "no grade": ({"grades": ["good"]}, "number", "expected a number as the grade"),
@@ -528,7 +528,7 @@ def test_what_is_missing_is_said(rows: Any, said: str, write: Any) -> None:
 
 def test_files_of_one_side_need_the_other(write: Any) -> None:
     qrels = write("qrels.txt", "q 0 a 1\n")
-    with pytest.raises(InputError, match="which has no columns, and so is one side"):
+    with pytest.raises(InputError, match="which has no columns, and so holds either"):
         evaluate(qrels, "RR")
     for command in ("evaluate", "compare", "explain"):
         done = invoke(command, qrels)

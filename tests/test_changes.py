@@ -155,7 +155,7 @@ def test_a_file_that_was_put_in_the_place_of_another_is_a_change(tmp_path: Path)
     other.write_text("doc_id,query_id,score\nd1,q1,1\nd2,q1,2\n")
     os.utime(other, ns=(1, 1))
     os.replace(other, path)
-    with pytest.raises(InputError, match="open it anew"):
+    with pytest.raises(InputError, match="open it again"):
         evaluate(QRELS, run, "RR")
     assert evaluate(QRELS, read_run(path), "RR")["RR"] == 1 / 2
 
@@ -169,7 +169,7 @@ def test_another_file_of_the_same_size_and_time_is_a_change(tmp_path: Path) -> N
     run = read_run(path)
     assert evaluate(QRELS, run, "RR")["RR"] == 1
     os.replace(other, path)
-    with pytest.raises(InputError, match="open it anew"):
+    with pytest.raises(InputError, match="open it again"):
         evaluate(QRELS, run, "RR")
 
 

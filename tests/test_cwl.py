@@ -252,7 +252,7 @@ def test_a_format_without_costs_says_so(tmp_path: Path) -> None:
     assert "cost" not in run.write(tmp_path / "a.tsv").lost
     assert (tmp_path / "a.tsv").read_text() == "query_id\tdoc_id\tscore\tcost\nq\ta\t2\t1.5\n"
     (tmp_path / "b.tsv").write_text("query_id\tdoc_id\tscore\nq2\ta\t1\n")
-    with pytest.raises(cranfield.InputError, match="all have costs, or none has"):
+    with pytest.raises(cranfield.InputError, match="have costs, or none of them"):
         cranfield.read_run([tmp_path / "a.tsv", tmp_path / "b.tsv"]).to_dict()
 
 

@@ -327,7 +327,7 @@ def test_a_weight_without_subtopics(write: Write) -> None:
 
 def test_files_with_and_without_subtopics_are_no_one_table(write: Write) -> None:
     paths = [write("a.csv", table(HEADER)), write("b.csv", "query_id,doc_id,relevance\nq,a,1\n")]
-    with pytest.raises(InputError, match="all have subtopics, or none has"):
+    with pytest.raises(InputError, match="have subtopics, or none of them"):
         read_qrels(paths)
     assert read_qrels([paths[0]]).to_dict() == AS_DICT
 

@@ -468,7 +468,7 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
     "csv, underscore": ("a.csv", "qid,docno,score\nq,a,1_0\n", 2, "got '1_0'", "q,a,1_0"),
     "csv, hexadecimal": ("a.csv", "qid,docno,score\nq,a,0x1\n", 2, "got '0x1'", "q,a,0x1"),
     "csv, rank 1.5": ("a.csv", "qid,docno,rank\nq,a,1.5\n", 2, "a whole number", "q,a,1.5"),
-    "csv, quote open": ("a.csv", 'qid,docno,score\nq,"a,1\nq,b,2\n', 2, "none closes it", 'q,"a,1'),
+    "csv, quote open": ("a.csv", 'qid,docno,score\nq,"a,1\nq,b,2\n', 2, "is not closed", 'q,"a,1'),
     "csv, after the quote": (
         *("a.csv", 'qid,docno,score\nq,b,1\nq,"a"x,1\n', 3),
         *("quotation mark", 'q,"a"x,1'),
@@ -521,12 +521,12 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
     ),
     "json, twice in a list": ("a.json", '{"q": ["a", "a"]}', 1, "'a' occurs twice", '["a", "a"]'),
     "json, fraction in a list": ("a.json", '{"q": ["a", 1.5]}', 1, "query 'q'", ""),
-    "json, cut": ("a.json", '{"q":\n{"a": 1', 2, "is no JSON", '{"a": 1'),
-    "json, cut between": ("a.json", '{"q": {"a": 1},\n', 2, "is no JSON", ""),
-    "json, goes on": ("a.json", '{"q": {"a": 1}}\n}', 2, "goes on after the end", "}"),
-    "json, comma at the end": ("a.json", '{"q": {"a": 1},\n}', 2, "is no JSON", "}"),
-    "json, single quotes": ("a.json", "{'q': {'a': 1}}", 1, "is no JSON", "'q': {'a'"),
-    "json, no comma": ("a.json", '{"q": {"a": 1\n"b": 1}}', 2, "is no JSON", '"b": 1'),
+    "json, cut": ("a.json", '{"q":\n{"a": 1', 2, "is not valid JSON", '{"a": 1'),
+    "json, cut between": ("a.json", '{"q": {"a": 1},\n', 2, "is not valid JSON", ""),
+    "json, goes on": ("a.json", '{"q": {"a": 1}}\n}', 2, "continues after the end", "}"),
+    "json, comma at the end": ("a.json", '{"q": {"a": 1},\n}', 2, "is not valid JSON", "}"),
+    "json, single quotes": ("a.json", "{'q': {'a': 1}}", 1, "is not valid JSON", "'q': {'a'"),
+    "json, no comma": ("a.json", '{"q": {"a": 1\n"b": 1}}', 2, "is not valid JSON", '"b": 1'),
     "json, names without quotes": ("a.json", "{1: {2: 3}}", 1, "quotation marks", "{1:"),
     "json, deep": ("a.json", '{"q": {"a": ' + "[" * 100_000, 1, "nested too deeply", ""),
     "json, endless digits": ("a.json", '{"q": {"a": ' + "9" * 5000 + "}}", 1, "", '"a": 999'),
@@ -535,7 +535,13 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
         *("query 'r', document 'b'", '"b": "x"'),
     ),
     "json, objects and a number": ("a.json", f"[{ROW},\n5]", 3, "expected a JSON object", "5"),
-    "json, objects, cut": ("a.json", f'[{ROW},\n{{"qid": "q"', 3, "is no JSON", '"qid": "q"'),
+    "json, objects, cut": (
+        "a.json",
+        f'[{ROW},\n{{"qid": "q"',
+        3,
+        "is not valid JSON",
+        '"qid": "q"',
+    ),
     "json, objects, no column": ("a.json", f"[{ROW},\n{{}}]", 3, "has no 'query_id'", ""),
     "json, a document in two objects": ("a.json", f"[{ROW},{ROW}]", 2, "'d1' occurs twice", "d1"),
     "json lines, no column": (
@@ -547,8 +553,8 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
         *("has more than one 'score'", '"score": 2'),
     ),
     "json lines, no object": ("a.jsonl", ROW + "[1]\n", 2, "expected a JSON object", "[1]"),
-    "json lines, no JSON": ("a.jsonl", ROW + "\n{,}\n", 3, "is no JSON", "{,}"),
-    "json lines, cut": ("a.jsonl", ROW + ROW[:-3], 2, "is no JSON", ROW[:-3]),
+    "json lines, no JSON": ("a.jsonl", ROW + "\n{,}\n", 3, "is not valid JSON", "{,}"),
+    "json lines, cut": ("a.jsonl", ROW + ROW[:-3], 2, "is not valid JSON", ROW[:-3]),
     "json lines, deep": ("a.jsonl", ROW + '{"query_id":' * 100_000, 2, "nested too deeply", ""),
     "json lines, no documents": ("a.jsonl", '{"qid": "q", "hits": []}', 1, "'doc_id'", "hits"),
     "json lines, a document twice": ("a.jsonl", ROW + ROW, 2, "'d1' occurs twice", ROW[:-1]),
@@ -749,7 +755,7 @@ def test_several_files_are_one_table(write: Any) -> None:
 
 def test_files_with_and_without_scores_are_no_table(write: Any) -> None:
     paths = [write("1.run", "q Q0 a 1 9 t\n"), write("2.csv", "qid,docno,rank\nq,b,1\n")]
-    with pytest.raises(InputError, match=r"2\.csv: was read as CSV .*all have scores, or none"):
+    with pytest.raises(InputError, match=r"2\.csv: was read as CSV .*have scores, or none of them"):
         run_of(paths)
 
 
@@ -1229,7 +1235,7 @@ def test_columns_that_ask_for_too_much_memory_are_refused(
 
     path = write("run", b"\xff" * 8)
     monkeypatch.setattr(pa.ipc, "open_stream", open_stream)
-    with pytest.raises(InputError, match="asks for more memory than there is"):
+    with pytest.raises(InputError, match="needs more memory than there is"):
         run_of(path)
 
 
@@ -1486,7 +1492,7 @@ def test_files_of_one_table_all_have_a_column_or_none_has(write: Any) -> None:
     for name in ("probability", "stratum", "subtopic"):
         one = write(f"{name}.csv", rows.format(f",{name}", 1, ",1"))
         other = write("other.csv", rows.format("", 2, ""))
-        with pytest.raises(InputError, match="files of one table all have") as caught:
+        with pytest.raises(InputError, match="either all files of one table have") as caught:
             read_qrels([one, other])
         assert caught.value.kind == "columns"
 

@@ -218,8 +218,11 @@ NUMBER = "expected a number as the grade, or None for an unjudged document, got 
     [
         ([1, math.inf], f"the grades, rank 2: {NUMBER}inf"),
         ([1, "2"], f"the grades, rank 2: {NUMBER}'2'"),
-        ([2**31], f"the grades, rank 1: {NUMBER}2147483648\nGrades may be up to 2,147,483,647"),
-        ([0, -(2**31)], f"the grades, rank 2: {NUMBER}-2147483648\nGrades may be up to 2,147"),
+        (
+            [2**31],
+            f"the grades, rank 1: {NUMBER}2147483648\nGrades must be from -2,147,483,647 to 2",
+        ),
+        ([0, -(2**31)], f"the grades, rank 2: {NUMBER}-2147483648\nGrades must be from -2,147"),
         (pd.Series([1, None, 1e10]), f"the grades, rank 3: {NUMBER}10000000000.0"),
         (np.array(3), "the grades: expected a list of grades, best rank first, got array(3)"),
         ({"a": np.array(3)}, "the grades: expected a list of grades, best rank first, got array"),
@@ -374,7 +377,7 @@ def test_the_options_that_have_an_effect() -> None:
     assert run["all"]["DCG high"] == pytest.approx(dcg([4, 2, 1]))
 
 
-HINT = "A list is written '5 2 4 - 1', best rank first"
+HINT = "Write a list as '5 2 4 - 1', best rank first"
 
 
 @pytest.mark.parametrize(
@@ -386,12 +389,12 @@ HINT = "A list is written '5 2 4 - 1', best rank first"
         ),
         (["--grades", "5,,2"], "--grades: expected numbers or -, got ''\n    5,,2\n"),
         (["--grades", "no.txt"], "--grades: expected numbers or -, got 'no.txt'\n"),
-        (["--grades", ""], "--grades: holds no grade; where nothing was retrieved, say of which"),
+        (["--grades", ""], "--grades: holds no grade; if nothing was retrieved, name the query"),
         (["--grades", ": 5"], "--grades: expected a query before the colon\n    : 5"),
-        (["--grades", "q1: 1 0 q2: 0 1"], "--grades: two colons: a line holds one list"),
-        (["--grades", "q1:1 0 q2:0 1"], "--grades: two colons: a line holds one list, and 'q1"),
+        (["--grades", "q1: 1 0 q2: 0 1"], "--grades: two colons: write one list on each line"),
+        (["--grades", "q1:1 0 q2:0 1"], "--grades: two colons: write one list on each line. 'q1"),
         (["--grades", "q1: 1 0\nq2: 0 y"], "--grades:2: expected numbers or -, got 'y'\n"),
-        (["--grades", "# a\n\n# b"], "--grades: holds no list of grades\nA list is written"),
+        (["--grades", "# a\n\n# b"], "--grades: holds no list of grades\nWrite a list as"),
         (
             ["--grades", "a: 5", "--grades", "a: 1"],
             "--grades: a second list of query 'a'\n    a: 1",
@@ -405,7 +408,7 @@ HINT = "A list is written '5 2 4 - 1', best rank first"
         (["--grades", "5", "--collection", "5 -"], "the collection: holds None"),
         (["--grades", "5", "--top-grade", "3"], "top=3 (--top-grade): expected the highest grade"),
         (["--grades", "-", "--collection", "-"], "the standard input, `-`, can be read only once"),
-        (["--grades", "-"], "standard input: holds no list of grades\nA list is"),
+        (["--grades", "-"], "standard input: holds no list of grades\nWrite a list as"),
         (
             ["--grades", "a\x1b: 5", "--grades", "a\x1b: 5"],
             "--grades: a second list of query 'a\\x1b'",
@@ -423,7 +426,7 @@ def test_a_line_of_a_file_is_named(write: Any) -> None:
     path = write("lists.txt", "# grades\na: 1 0\nb: 1 y\n")
     done = invoke("--grades", path)
     assert done.stderr.startswith(f"Error: {path}:3: expected numbers or -, got 'y'\n    b: 1 y")
-    assert "is no text in UTF-8" in invoke("--grades", write("x.txt", b"\xff 1")).stderr
+    assert "is not text in UTF-8" in invoke("--grades", write("x.txt", b"\xff 1")).stderr
 
 
 @pytest.mark.parametrize(

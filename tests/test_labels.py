@@ -132,7 +132,7 @@ def test_labels_of_one_query_each_are_said() -> None:
 
 def test_texts_of_queries_are_no_labels(write: Write) -> None:
     texts = "".join(f"{i}\twhat is the meaning of {i}\n" for i in range(60))
-    with pytest.raises(InputError, match=r"a.tsv: no labels to slice by: .* 60 labels of 60") as no:
+    with pytest.raises(InputError, match=r"a.tsv: no labels for slices: .* 60 labels of 60") as no:
         label_rows(write("a.tsv", texts))
     assert "lengths, are put into ranges" in str(no.value)
     rows = [{"qid": i, "text": f"what is {i}", "type": "ab"[i % 2]} for i in range(60)]

@@ -65,10 +65,10 @@ def test_empty_lists() -> None:
         (TRUTH, [], "3 lists of relevant documents and 0 rankings"),
         ([], RANKED, "0 lists of relevant documents and 3 rankings"),
         (TRUTH, {"a": RANKED, "b": RANKED[:1]}, "3 lists of relevant documents and 1 ranking"),
-        (TRUTH, [("1", "3", 0.5)], "the qrels: lists of nothing but whole numbers"),
-        ([("1", "3", 1)], RANKED, "the run: lists of nothing but whole numbers"),
-        (TRUTH, {"1": [3]}, "the qrels: lists of nothing but whole numbers"),
-        ({"1": {3}}, RANKED, "the run: lists of nothing but whole numbers"),
+        (TRUTH, [("1", "3", 0.5)], "the qrels: lists with only whole numbers"),
+        ([("1", "3", 1)], RANKED, "the run: lists with only whole numbers"),
+        (TRUTH, {"1": [3]}, "the qrels: lists with only whole numbers"),
+        ({"1": {3}}, RANKED, "the run: lists with only whole numbers"),
         ([[1, 1]], [[1]], "the document '1' occurs twice"),
         ([[1]], [[2, 2]], "the document '2' occurs twice"),
         ([[1]], [[2, -1, -1]], "Does -1 only fill up"),
@@ -121,7 +121,7 @@ def test_several_runs_and_every_verb() -> None:
 
 def test_one_side_alone_is_not_guessed() -> None:
     for of_one in (Qrels, Run):
-        with pytest.raises(InputError, match="are they rows"):
+        with pytest.raises(InputError, match="is each one a row"):
             of_one(TRUTH)
 
 

@@ -94,7 +94,7 @@ def test_a_text_of_megabytes_in_json_is_read(n: int, tmp_path: Path) -> None:
 
 
 def test_json_that_goes_on_names_json_lines(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="goes on after the end") as caught:
+    with pytest.raises(InputError, match="continues after the end") as caught:
         score(tmp_path / "run.json", '{"q1": {"d1": 1}}\n{"q2": {"d1": 1}}\n')
     assert "format='jsonl'" in str(caught.value)
 

@@ -126,7 +126,7 @@ def test_every_kind_of_input_holds_the_same(write: Write, tmp_path: Path) -> Non
         ("q,r,n,vital", "n.csv:2: expected 5 columns, query, answer, .*; got 4"),
         ("q,r,n,vital,support\nq,r,n,vital,support", "n.csv:3: the nugget 'n' occurs twice"),
         ("q,r,n,vital,support\nq,s,n,okay,support", "n.csv:3: .* is okay here, and vital above"),
-        ('q,r,"n,vital,support', "n.csv:2: a field is not as it should be"),
+        ('q,r,"n,vital,support', "n.csv:2: a field is malformed"),
         ("", "hold no row"),
     ],
 )
@@ -138,13 +138,13 @@ def test_what_is_refused_says_where(lines: str, said: str, write: Write) -> None
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"query": "q", "answer": "a"', "n.jsonl:1: is no JSON"),
+        ('{"query": "q", "answer": "a"', "n.jsonl:1: is not valid JSON"),
         ('{"query": "q", "answer": "a"}', "n.jsonl:1: has no 'nugget'"),
         ('{"qid": 1, "run_id": "a", "nuggets": [3]}', "n.jsonl:1: expected a nugget as an object"),
         ('{"qid": 1, "run_id": "a", "nuggets": []}', "hold no row"),
         ('{"qid": 1.5, "run_id": "a", "nuggets": [{"text": "n"}]}', "has no 'importance'"),
         ("[3]", "element 0.*|expected a JSON object"),
-        ("[", "is no JSON"),
+        ("[", "is not valid JSON"),
         ("importance\nvital", "n.jsonl:2: has no 'query'"),
     ],
 )

@@ -633,11 +633,11 @@ def test_a_mapping_that_contradicts_itself_is_refused(kind: Any) -> None:
     plain = {"a": 1, "b": 0}
     for make in (Qrels, Run):
         for data in ({"q": kind(plain)}, kind({"q": plain})):
-            with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or other"):
+            with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or another"):
                 make(data).to_dict()
-    with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or other"):
+    with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or another"):
         Qrels({"q": {"g": kind(plain)}})
-    with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or other"):
+    with pytest.raises(InputError, match=f"{kind.__name__} has other keys, or another"):
         nDCG(kind(plain), ["a", "b"])
 
 
@@ -831,10 +831,10 @@ def test_what_may_be_rows_or_rankings_is_refused_with_the_right_call() -> None:
     with pytest.raises(InputError) as caught:
         Qrels(qrels)
     assert str(caught.value) == (
-        "the qrels: lists of nothing but whole numbers, as [1, 3, 5]: are they rows, or the "
-        "documents of one query each?\n"
+        "the qrels: lists with only whole numbers, as [1, 3, 5]: is each one a row, or the "
+        "documents of one query?\n"
         "Write lists of ids with their queries: {'1': [1, 3, 5], '2': [2, 4, 6], ...}; rows are "
-        "tuples: (query_id, doc_id, relevance). Where qrels and run are both such lists, or both "
+        "tuples: (query_id, doc_id, relevance). If qrels and run are both such lists, or both "
         "JSON files of them, they are read as lists of ids."
     )
     truth, ranking = (dict(zip("123", lists, strict=True)) for lists in (qrels, run))

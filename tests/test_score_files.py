@@ -296,10 +296,10 @@ HEADER = "run,measure,query_id,value\n"
         ("a.csv", HEADER + "a,,q,1\n", "a.csv:2: has no measure for query 'q'"),
         ("a.csv", HEADER + ",AP,q,1\n", "a.csv:2: the id '' is empty"),
         ("a.csv", HEADER + "a,AP,q\n", "a.csv:2: expected 4 columns, run, measure, query_id, val"),
-        ("a.csv", HEADER + 'a,AP,"q,1\n', "a.csv:2: a field is not as it should be"),
+        ("a.csv", HEADER + 'a,AP,"q,1\n', "a.csv:2: a field is malformed"),
         ("a.csv", HEADER + "a,AP,q,1\na,AP,q,2\n", "a.csv:3: a second 'AP' of 'a' for query 'q'"),
         ("a.csv", "query_id,AP,AP\nq,1,2\n", "a.csv:1: has several columns named 'AP'"),
-        ("a.csv", "query_id,run\nq,1\n", "a.csv:2: has no column of values beside the queries"),
+        ("a.csv", "query_id,run\nq,1\n", "a.csv:2: has no column of values, only queries"),
         ("a.csv", "query_id,AP\nq,NaN\n", "a.csv:2: expected a finite number as AP of query 'q'"),
         ("a.csv", "query_id,AP\nq,0.5\nq,0.5\n", "a.csv:3: a second 'AP' for query 'q'"),
         ("a.csv", "query_id,AP\nq,0.5\nr,?\n", "a.csv:3: expected a number as AP of query 'r'"),
@@ -309,7 +309,7 @@ HEADER = "run,measure,query_id,value\n"
         ("a.jsonl", '{"qid": 1, "AP": 1}\n{"qid": 2, "AP": 2, "AP": 3}\n', "a.jsonl:2: .* twice"),
         ("a.jsonl", '{"qid": 1, "AP": NaN}\n', "a.jsonl:1: expected a finite number"),
         ("a.jsonl", '{"qid": 1, "AP": true}\n', "a.jsonl:1: expected a number as AP"),
-        ("a.jsonl", '{"qid": 1, "AP": 1}\n{"qid": 2\n', "a.jsonl:2: is no JSON"),
+        ("a.jsonl", '{"qid": 1, "AP": 1}\n{"qid": 2\n', "a.jsonl:2: is not valid JSON"),
         ("a.jsonl", '{"qid": 1, "AP": 1}\n[1]\n', "a.jsonl:2: expected a JSON object"),
         ("a.json", '{"q1": {"AP": 1}, "q1": {"AP": 1}}', "a.json: a JSON object has .*'q1' twice"),
         ("a.json", '{"q1": {"AP": 1}, "q2": [1]}', "a.json: expected a dict for 'q2'"),
@@ -318,7 +318,7 @@ HEADER = "run,measure,query_id,value\n"
         ("a.json", '{"runs": [{"run": "a"}]}', "a.json: a run has no 'queries'"),
         ("a.json", "[1]", "a.json: element 0: expected a JSON object"),
         ("a.json", '[{"qid": 1, "AP": []}]', "a.json: row 0: expected a number as AP of query '1'"),
-        ("a.json", '{\n"q1": [', "a.json:2: is no JSON"),
+        ("a.json", '{\n"q1": [', "a.json:2: is not valid JSON"),
     ],
 )
 def test_what_is_refused_says_where(name: str, text: str, said: str, write: Write) -> None:
@@ -329,7 +329,7 @@ def test_what_is_refused_says_where(name: str, text: str, said: str, write: Writ
 
 
 def test_a_second_system_in_the_file_is_told_where_to_go(write: Write) -> None:
-    with pytest.raises(DuplicateError, match="or have a column `run`"):
+    with pytest.raises(DuplicateError, match="or add a column `run`"):
         read(write("two.txt", TREC_EVAL + TREC_EVAL))
 
 
@@ -337,7 +337,7 @@ def test_the_line_itself_is_shown(write: Write) -> None:
     with pytest.raises(InputError) as caught:
         read(write("a.txt", "map\tq1\t0.5\nmap\tq2\tinf\n"))
     assert "map\\tq2\\tinf" in str(caught.value)
-    assert "A query without a value has no row" in str(caught.value)
+    assert "For a query without a value, leave out the row" in str(caught.value)
 
 
 def test_rows_that_are_refused() -> None:
@@ -362,7 +362,7 @@ def test_rows_that_are_refused() -> None:
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     for content in (b"map\tq\xff\t1\n", b"map\tq\0\t1\n"):
         (tmp_path / "a").write_bytes(content)
-        with pytest.raises(InputError, match="no text"):
+        with pytest.raises(InputError, match="not text"):
             read(tmp_path / "a")
 
 

@@ -159,7 +159,7 @@ def test_only_lines_of_what_is_asked_for_are_looked_at(write: Write) -> None:
         ("<html><p>no topics</p></html>", "holds no topic with a number"),
         ("query_id,a,b\nq1,x,y\n", "has no column of texts; it has query_id, a, b"),
         ("a,b,c\nq1,x,y\n", "has no column of queries"),
-        ('{"_id": "q1", "text": }\n', "is no JSON"),
+        ('{"_id": "q1", "text": }\n', "is not valid JSON"),
     ],
 )
 def test_what_holds_no_texts_is_refused(content: str, problem: str, write: Write) -> None:

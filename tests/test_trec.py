@@ -144,7 +144,7 @@ SPOILT_RUNS = {
     "q1 Q0 d1 1 3.5 t\nq1 Q0 d2 1 \u0663 t\n": (2, "expected a number"),
     "q1 Q0 d1 0\n": (1, "This looks like qrels"),
     "q1 d1 5\n": (1, "got 3: the third may be a rank, a score or a grade"),
-    "q1 d1 0.5 t\n": (1, "got 4: which these are cannot be told for certain"),
+    "q1 d1 0.5 t\n": (1, "got 4: it is not clear which columns these are"),
     "q1 d1\nq1 d2 d3\n": (2, "expected 2 columns: query_id doc_id; got 3"),
     "": (None, "holds no data"),
     "\n \n# nothing\n": (None, "holds no data"),
@@ -173,7 +173,7 @@ SPOILT_QRELS = {
     " q1 d1 1\nq1 0 d2 1\n": (1, "got 3"),
     "q1 0 d1 0x10\n": (1, "expected a number as the grade (column 4), got '0x10'"),
     "q1 0 d1 1_0\n": (1, "expected a number"),
-    "q1 0 d1 4611686018427387904\n": (1, "Grades may be up to 2,147,483,647"),
+    "q1 0 d1 4611686018427387904\n": (1, "Grades must be from -2,147,483,647 to 2,147,483,647"),
     "q1 0 d1 relevant\n": (1, "expected a number as the grade (column 4), got 'relevant'"),
     "q1 0 d1 inf\n": (1, "expected a number as the grade"),
     "q1 0 d1 nan\n": (1, "expected a number as the grade"),
@@ -272,7 +272,7 @@ def test_utf16_is_told_by_its_mark_or_its_zeros(encoding: str, end: str, write: 
 )
 def test_binary_files_are_not_taken_for_utf16(content: bytes, write: Any) -> None:
     for name in ("run", "run.csv", "run.jsonl"):
-        with pytest.raises(InputError, match="is binary, no text: it holds null bytes") as caught:
+        with pytest.raises(InputError, match="is binary, not text: it holds null bytes") as caught:
             rows(write(name, content))
         assert "UTF-16" not in str(caught.value)
 

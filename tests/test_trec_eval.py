@@ -328,7 +328,7 @@ CIRCLE = "t g s a 2\nt g s b 1\nt g z b 2\nt g z a 1\n"
         ),
         (QRELS, "t1 a\n", "-c", 2, "6 columns"),
         (QRELS, "t1 Q0 a 1 2 x\nt1 Q0 b 1 2\n#\n", "-c", 2, "r:2: "),
-        (QRELS, "t1\0Q0 a 1 2 x\n", "-c", 2, "is binary, no text"),
+        (QRELS, "t1\0Q0 a 1 2 x\n", "-c", 2, "is binary, not text"),
         (QRELS, "t1 Q0 a 1 two x\n", "-c", 2, "r:1: "),
         (QRELS, "", "-c", 2, "holds no data"),
         (QRELS, "# nothing\n", "-c", 2, "holds no data"),

@@ -1,8 +1,8 @@
-"""What the drivers of the tools share: collections from stdin, values to stdout.
+"""Functions that the tools' drivers share: read collections from stdin, write values to stdout.
 
-A driver says for each of its variants which values the tool gives for a collection, as functions
-without arguments, so that a measure that raises leaves the others alone. It runs in the tool's own
-environment, hence without cranfield:
+For each of its variants, a driver has the tool's values for a collection as functions without
+arguments, so that a measure that raises does not affect the others. It runs in the tool's own
+environment, so without cranfield:
 
     VENV/bin/python run_ranx.py < collections.json > values.json
 
@@ -27,7 +27,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Collection:
-    """What a tool is given; the names of the fields are those of the JSON."""
+    """The input of a tool; the fields have the names in the JSON."""
 
     qrels: dict[str, dict[str, int]]
     run: dict[str, dict[str, float]]
@@ -39,7 +39,7 @@ class Collection:
         return [document for document, grade in self.qrels.get(query, {}).items() if grade > 0]
 
     def copied(self) -> "Collection":
-        """Return a copy: some tools change what they are given."""
+        """Return a copy: some tools change their input."""
         return deepcopy(self)
 
 
@@ -48,16 +48,16 @@ Variant = Callable[[Collection], Values]
 
 
 def attempt(value: Callable[[], Any]) -> float | dict[str, str]:
-    """Return the number that a tool gives, or what it raised."""
+    """Return the number that a tool returns, or the error that it raises."""
     try:
         number = float(value())
-    except Exception as error:  # noqa: BLE001 - whatever the tool raises is a finding
+    except Exception as error:  # noqa: BLE001 - any error of the tool is a result
         return {"error": f"{type(error).__name__}: {error}"[:300]}
     return number if math.isfinite(number) else {"error": "NaN" if math.isnan(number) else "inf"}
 
 
 def kept(value: Callable[[], Any]) -> Callable[[], Any]:
-    """Return the same function, computed once, be it a value or an error."""
+    """Return the same function, computed once; its value or error is kept."""
 
     @cache
     def outcome() -> tuple[Any, Exception | None]:
@@ -76,12 +76,12 @@ def kept(value: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def entry(result: Callable[[], dict[str, Any]], name: str) -> Any:
-    """Return one of the values that a call gives."""
+    """Return one of the values that a call returns."""
     return result()[name]
 
 
 def entries(names: Iterable[str], result: Callable[[], dict[str, Any]]) -> Values:
-    """Return a value for each name out of one call that gives all of them."""
+    """Return a value for each name, from one call that returns all of them."""
     once = kept(result)
     return {name: partial(entry, once, name) for name in names}
 
@@ -119,7 +119,7 @@ def survived(given: Values) -> dict[str, Any]:
 def serve(packages: Iterable[str], variants: dict[str, Variant], crashes: bool = False) -> None:
     """Compute every variant's values for the collections of stdin, and write them to stdout.
 
-    With `crashes`, each collection is computed in a process of its own.
+    With `crashes`, each collection is computed in a separate process.
     """
     collections = {
         name: Collection(one["qrels"], one["run"], one["lists"], tuple(one["k"]))

@@ -1,7 +1,7 @@
 """BEIR: EvaluateRetrieval.evaluate and evaluate_custom.
 
-"beir": each call is given results of its own. "in turn": all calls are given the same results,
-evaluate first, which takes the documents out of them whose id is the query's.
+"beir": each call gets its own copy of the results. "in turn": all calls get the same results,
+evaluate first, which removes documents whose id is the query's.
 """
 
 from collections.abc import Callable

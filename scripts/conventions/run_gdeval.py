@@ -1,7 +1,7 @@
 """gdeval.pl, as ir_measures ships it (it prints no means): needs perl.
 
-The mean over the topics that it prints: those of the run with a relevant document. Topics have to
-be numbers, hence the queries are numbered.
+The mean over the topics that it prints: those of the run with a relevant document. Topics must be
+numbers, so the queries are numbered.
 """
 
 import subprocess

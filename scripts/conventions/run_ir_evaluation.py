@@ -2,7 +2,7 @@
 
 The functions of one query raise where it has no relevant document, where no document within k is
 relevant (average_precision), and where the list is shorter than k. "ir_evaluation": the mean over
-all judged queries, so that it raises where one does; "defined": over those that do not raise.
+all judged queries, so that it raises if one raises; "defined": over those that do not raise.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """ir_measures: calc_aggregate, all measures in one call.
 
-But Bpref, which crashes together with AP where the first query of the run has no results.
+Except Bpref, which crashes together with AP where the first query of the run has no results.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
-"""LensKit: RunAnalysis, a metric at a time; list_summary's mean.
+"""LensKit: RunAnalysis, one metric at a time; list_summary's mean.
 
-"lenskit": the lists of the queries with a relevant document. "all lists": all of them, and test
-data for every judged query, be they empty.
+"lenskit": the lists of the queries with a relevant document. "all lists": all lists, and test data,
+possibly empty, for every judged query.
 """
 
 from collections.abc import Callable

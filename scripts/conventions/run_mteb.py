@@ -1,7 +1,7 @@
-"""MTEB: calculate_retrieval_scores, and the functions beside it of capped recall and holes.
+"""MTEB: calculate_retrieval_scores, and its functions of capped recall and holes.
 
-"mteb": as its tasks do by default. "identical dropped": as those tasks do that have
-ignore_identical_ids, by RetrievalEvaluator.evaluate: without the documents whose id is the query's.
+"mteb": as in its tasks by default. "identical dropped": as in tasks with ignore_identical_ids, by
+RetrievalEvaluator.evaluate: without documents whose id is the query's.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def mteb_values(dropped: bool) -> Callable[[Collection], Values]:
 
     def result(collection: Collection) -> Any:
         given = collection.qrels, collection.run, list(collection.k)
-        # the method reads nothing of the evaluator that it belongs to
+        # the method does not use its evaluator
         return RetrievalEvaluator.evaluate(None, *given, ignore_identical_ids=dropped)
 
     def custom(collection: Collection, name: str) -> dict[str, Any]:

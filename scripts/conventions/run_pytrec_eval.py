@@ -1,6 +1,6 @@
 """pytrec_eval: the mean over the queries that it returns.
 
-Bpref is computed in a call of its own: together with map it crashes (signal 11) where the first
+Bpref is computed in a separate call: together with map it crashes (signal 11) where the first
 query of the run has no results, or only negative judgments.
 """
 

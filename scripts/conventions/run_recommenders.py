@@ -1,6 +1,6 @@
 """recommenders: the truth is the relevant documents with their grades as ratings.
 
-"recommenders": the prediction falls with the place in the list; "scores": it is the score.
+"recommenders": the prediction decreases with the rank in the list; "scores": it is the score.
 """
 
 from collections.abc import Callable

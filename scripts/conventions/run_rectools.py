@@ -1,4 +1,4 @@
-"""RecTools: calc_metrics on the places in the lists; the truth is the relevant documents."""
+"""RecTools: calc_metrics on the ranks in the lists; the truth is the relevant documents."""
 
 import pandas as pd
 from driver import Collection, Values, entries, serve

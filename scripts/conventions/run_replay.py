@@ -1,7 +1,7 @@
 """RePlay: its metrics on pandas frames; the truth is the relevant documents.
 
-"replay": the rating falls with the place in the list; "scores": it is the score; "dict": the
-scores in dicts in the order of the run, and a truth for every judged query, be it an empty one.
+"replay": the rating decreases with the rank in the list; "scores": it is the score; "dict": the
+scores in dicts in the order of the run, and a truth, possibly empty, for every judged query.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ METRICS: dict[str, Callable[..., Any]] = {
 
 
 def given_to(collection: Collection, form: str) -> tuple[Any, Any]:
-    """Return the recommendations and the truth, as the tool is given them."""
+    """Return the recommendations and the truth in the tool's form."""
     if form == "dict":
         true = {query: collection.relevant(query) for query in collection.qrels}
         return {query: list(scores.items()) for query, scores in collection.run.items()}, true

@@ -1,4 +1,4 @@
-"""scikit-learn: a row a query; the mean over the rows that do not raise.
+"""scikit-learn: a row for each query; the mean over the rows that do not raise.
 
 "all judged": the columns are the returned documents and, one below the lowest score, the judged
 ones that were not returned; the rows are the judged queries. "returned": the returned documents

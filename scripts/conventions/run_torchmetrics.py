@@ -1,6 +1,6 @@
 """torchmetrics: rows of (query, score, grade), all of a collection in one update.
 
-"all judged": of each judged query the returned documents and, one below the lowest score, the
+"all judged": for each judged query the returned documents and, one below the lowest score, the
 judged ones that were not returned. "returned": the returned documents of the judged queries only.
 The second word is empty_target_action.
 """
@@ -25,7 +25,7 @@ METRICS: dict[str, Callable[..., Any]] = {
 
 
 def rows(collection: Collection, padded: bool) -> tuple[list[int], list[float], list[int]]:
-    """Return the columns that torchmetrics is given."""
+    """Return the columns that torchmetrics gets."""
     queries, levels, targets = [], [], []
     for number, (query, grades) in enumerate(collection.qrels.items()):
         scores = dict(collection.run.get(query, {}))

@@ -1,7 +1,7 @@
-"""trectools: TrecEval of a run from a frame, whose rows are in the order of the run given.
+"""trectools: TrecEval on a run from a frame, with its rows in the order of the given run.
 
-"file": the run from a file, which trectools sorts by score, then by ascending id. The names with
-"_plain" are with trec_eval=False: ranks are the order of the rows.
+"file": the run from a file, which trectools sorts by score, then by ascending id. Names with
+"_plain" mean trec_eval=False: ranks are the order of the rows.
 """
 
 import tempfile

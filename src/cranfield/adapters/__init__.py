@@ -1,4 +1,4 @@
-"""Where other packages are plugged in: an object of theirs that cranfield computes.
+"""Adapters: objects of other packages' classes that compute with cranfield.
 
-Each module is named as the package that it needs, and imports it; nothing else imports these.
+Each module has the name of the package that it needs, and imports it; nothing else imports these.
 """

@@ -1,11 +1,11 @@
-"""cranfield as a provider of ir_measures, and so of what goes through it: PyTerrier's Experiment.
+"""cranfield as a provider for ir_measures, and so for tools that use it: PyTerrier's Experiment.
 
     >>> from ir_measures import AP, nDCG
     >>> from cranfield.adapters.ir_measures import provider
     >>> provider.calc_aggregate([nDCG @ 10, AP], {"q1": {"d1": 1}}, {"q1": {"d2": 0.9, "d1": 0.4}})
     {nDCG@10: 0.6309297535714575, AP: 0.5}
 
-Before all others, for every measure that cranfield has:
+To use it before all other providers, for every measure that cranfield has:
 
     >>> import ir_measures
     >>> ir_measures.DefaultPipeline.providers.insert(0, provider)
@@ -25,11 +25,11 @@ from cranfield.scoring.evaluate import evaluate
 
 
 class CranfieldProvider(Provider):
-    """Computes ir_measures' measures by cranfield's of the same names and parameters.
+    """Computes ir_measures' measures by cranfield's measures with the same names and parameters.
 
-    Judgments and runs are what ir_measures takes: dicts, frames, or rows such as `Qrel` and
-    `ScoredDoc`. What cranfield refuses (a document twice, a score that is no number), it refuses
-    here, too. Measures of subtopics read them from `Qrel.iteration`.
+    Judgments and runs have the forms that ir_measures takes: dicts, frames, or rows such as `Qrel`
+    and `ScoredDoc`. What cranfield refuses (a document that occurs twice, a score that is not a
+    number) is an error here, too. Measures of subtopics read them from `Qrel.iteration`.
     """
 
     NAME = "cranfield"
@@ -51,9 +51,10 @@ class _Evaluator(Evaluator):
     """Scores runs against the same judgments: ir_measures' base class has the rest."""
 
     def __init__(self, measures: list[Any], qrels: Any) -> None:
-        rows = qrels if hasattr(qrels, "__len__") else list(qrels)  # it may be read twice
+        rows = qrels if hasattr(qrels, "__len__") else list(qrels)  # it is read more than once
         ours = {measure: _ours(measure) for measure in measures}
-        # Each group is a call of its own, as only judged documents or subtopics are options of one.
+        # Each group is a separate call, since judged documents only, and subtopics, are options of
+        # a call.
         self._groups: dict[tuple[bool, bool], dict[Measure, list[Any]]] = {}
         for measure, one in ours.items():
             how = measure.params.get("judged_only", False), _is_of_subtopics(one)
@@ -66,7 +67,7 @@ class _Evaluator(Evaluator):
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         rows = run if hasattr(run, "__len__") else list(run)
         if not len(rows) or not self._qrels:
-            return  # the base class has the values of queries without results
+            return  # the base class adds the values of queries without results
         for (judged_only, of_subtopics), asked in self._groups.items():
             qrels = self._qrels[of_subtopics]
             scores = evaluate(qrels, rows, [*asked], judged_only=judged_only)
@@ -80,12 +81,12 @@ def _is_of_subtopics(one: Measure) -> bool:
 
 
 def _ours(measure: Any) -> Measure:
-    """Return the measure of cranfield's that ir_measures' is; MeasureError if there is none."""
+    """Return cranfield's measure for one of ir_measures; MeasureError if there is none."""
     if runtime.supports(measure):
-        raise MeasureError(f"{measure} is a function of its own; its name says nothing of it")
+        raise MeasureError(f"{measure} is a function: its name does not say what it computes")
     if measure.NAME == "RBP" and "rel" not in measure.params:
         raise MeasureError("RBP without rel is graded in ir_measures; write RBP(rel=1)")
-    if measure.NAME == "Accuracy":  # a name that has another meaning elsewhere
+    if measure.NAME == "Accuracy":  # a name with another meaning elsewhere
         return parse(str(measure).replace("Accuracy", "AUC"))
     params = {name: one for name, one in measure.params.items() if name != "judged_only"}
     return parse(str(type(measure)(**params)))

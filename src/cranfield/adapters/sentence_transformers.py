@@ -1,4 +1,4 @@
-"""An evaluator for sentence-transformers: of a model, or of its checkpoints while it is trained."""
+"""An evaluator for sentence-transformers: scores a model, or its checkpoints during training."""
 
 import logging
 from collections.abc import Mapping
@@ -18,43 +18,43 @@ from cranfield.scoring.scores import Scores
 
 try:
     from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
-except ImportError:  # its place in version 5
+except ImportError:  # its module in version 5
     from sentence_transformers.evaluation import SentenceEvaluator
 
 _LOGGER = logging.getLogger(__name__)
-_DEPTH = 1000  # documents that are ranked for each query; more if a measure looks further
+_DEPTH = 1000  # documents to rank for each query; more if a measure has a higher cutoff
 
 
 class InformationRetrievalEvaluator(SentenceEvaluator):
     """Retrieves documents for queries with a model, and scores the ranking with cranfield.
 
-    It takes the place of the evaluator of the same name in sentence-transformers (5 and later):
+    It replaces the evaluator of the same name in sentence-transformers (5 and later):
     `SentenceTransformerTrainer(..., evaluator=evaluator)`, or `evaluator(model)`. Judgments may
     have grades, and measures are cranfield's; the names in what it returns are `nDCG@10`, or
     `dev_nDCG@10` with name="dev", so that the trainer has
     `metric_for_best_model="eval_dev_nDCG@10"`.
 
     All documents are ranked by the model's own similarity (`model.similarity`: cosine unless the
-    model says otherwise), equal ones by id as everywhere in cranfield, and the best 1000 of each
-    query are scored, or more if a measure has a higher cutoff.
+    model says otherwise), tied ones by id as everywhere in cranfield. The best 1000 for each query
+    are scored, or more if a measure has a higher cutoff.
 
     Args:
         queries: {query id: text}.
         corpus: {document id: text}.
         relevant_docs: the judgments: {query id: {document ids}}, {query id: {document id: grade}}
-            or whatever else `evaluate` takes. Only judged queries are encoded.
-        measures: as for `evaluate`. The first is the one by which the best checkpoint is chosen.
-        name: comes before the measures' names in what is returned.
-        batch_size: texts that the model encodes at a time.
-        corpus_chunk_size: documents encoded and compared at a time.
-        show_progress_bar: whether the model shows one while it encodes.
-        query_prompt: comes before each query; None is what the model has.
-        corpus_prompt: likewise, before each document.
-        options: those of `evaluate`, such as {"queries": "both"}.
+            or any other form that `evaluate` takes. Only judged queries are encoded.
+        measures: as for `evaluate`. The first one decides which checkpoint is the best.
+        name: a prefix of the measures' names in the result.
+        batch_size: number of texts that the model encodes at a time.
+        corpus_chunk_size: number of documents encoded and compared at a time.
+        show_progress_bar: whether the model shows a progress bar while it encodes.
+        query_prompt: text before each query. [default: the model's own prompt]
+        corpus_prompt: text before each document. [default: the model's own prompt]
+        options: options of `evaluate`, such as {"queries": "both"}.
 
     Raises:
-        InputError: texts are no dict; a judged query has no text, unless options has `queries`;
-            when called, similarities that are no numbers.
+        InputError: texts are not a dict; a judged query has no text, unless options has `queries`;
+            when called, similarities that are not numbers.
 
     After a call, `scores` are cranfield's Scores, with each query's value and the notes:
     `compare({"base": first_scores, "tuned": evaluator.scores})`.
@@ -95,7 +95,7 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
                 source="the queries",
                 hint='Give their texts, or average over the others: options={"queries": "both"}.',
             )
-        # In the order in which documents of equal scores are ranked.
+        # In the order in which tied documents are ranked.
         self.corpus = dict(sorted(_texts(corpus, "the corpus").items(), reverse=True))
         self.scores: Scores | None = None
         self.chunk_size = checked("corpus_chunk_size", corpus_chunk_size, whole(1))
@@ -118,7 +118,7 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
         return metrics
 
     def retrieve(self, model: Any) -> dict[str, dict[str, float]]:
-        """Return the best documents of each query, {query id: {document id: similarity}}."""
+        """Return the best documents for each query, {query id: {document id: similarity}}."""
         of_query, of_document = self.prompts
         queries = model.encode_query([*self.queries.values()], prompt=of_query, **self.how)
         ids, texts = np.array([*self.corpus], object), [*self.corpus.values()]
@@ -129,7 +129,7 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
             places = np.arange(start, start + len(chunk))
             similarities = np.asarray(model.similarity(queries, documents))
             if np.isnan(similarities).any():
-                raise InputError("similarities that are no numbers", source="the model")
+                raise InputError("similarities that are not numbers", source="the model")
             for i, row in enumerate(similarities):
                 at, scores = np.append(found[i][0], places), np.append(found[i][1], row)
                 best = _best(scores, self.depth)
@@ -141,19 +141,19 @@ class InformationRetrievalEvaluator(SentenceEvaluator):
 
 
 def _texts(data: Mapping[Any, str], what: str) -> dict[str, str]:
-    """Return {id: text}; InputError for what is none."""
+    """Return {id: text}; InputError for data that are not a dict."""
     if not isinstance(data, Mapping):
         raise InputError(
             f"expected {{id: text}}, got {type(data).__name__}",
             source=what,
-            hint='Of a table with ids and texts: dict(zip(table["_id"], table["text"])).',
+            hint='From a table with ids and texts: dict(zip(table["_id"], table["text"])).',
         )
     return with_text_ids(data, what)
 
 
 def _best(scores: Floats, depth: int) -> Ints:
-    """Return the places of the highest scores, best first, equal ones in the order given."""
+    """Return the positions of the highest scores, best first, tied ones in the given order."""
     places = np.arange(len(scores))
-    if len(scores) > depth:  # few are sorted
+    if len(scores) > depth:  # so that few are sorted
         places = np.flatnonzero(scores >= np.partition(scores, -depth)[-depth])
     return places[np.argsort(-scores[places], kind="stable")[:depth]]

@@ -1,4 +1,4 @@
-"""trec_eval's measures: which names there are, in which order, and what each means here."""
+"""trec_eval's measures: their names, in its order, and the measure that each name means here."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ USAGE, FILE, CALCULATION, NO_TOPICS = 1, 2, 4, 7
 
 
 class TrecEvalError(CranfieldError):
-    """What trec_eval would end for, with the status that it exits with."""
+    """An error for which trec_eval ends, with its exit status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -87,9 +87,9 @@ def measure_names(version: int = 10) -> list[str]:
 
 
 def requested(wanted: Sequence[str], version: int = 10) -> dict[str, str | None]:
-    """Return the measures that `-m` options ask for, and their parameters, None for the usual.
+    """Return the measures that `-m` options request, and their parameters, None for the usual ones.
 
-    Where a name comes twice, the parameters given first hold. Raises TrecEvalError for a name that
+    If a name occurs twice, the parameters given first apply. Raises TrecEvalError for a name that
     trec_eval does not know.
     """
     known = measure_names(version)
@@ -114,14 +114,14 @@ def _unknown(name: str, known: Sequence[str]) -> str:
     return f"-m {name or repr('')}: trec_eval has no such measure.{guess}"
 
 
-_CUTOFFS = {"P": CUTOFFS, "success": (1, 5, 10)}  # of names that mean one measure in `evaluate`
+_CUTOFFS = {"P": CUTOFFS, "success": (1, 5, 10)}  # for names that mean one measure in `evaluate`
 _USUAL_LENGTH = 10  # of relstring
 
 
 def usual_values(name: str) -> Sequence[float]:
     """Return the cutoffs, recall points or multiples that a name without parameters means.
 
-    Each is a measure of its own. Empty: the name means one measure, whatever its parameters.
+    Each is a separate measure. Empty: the name means one measure, with any parameters.
 
     >>> usual_values("success"), usual_values("map")
     ((1, 5, 10), ())
@@ -141,7 +141,7 @@ class Column:
 
 
 def columns_of(name: str, given: str | None, settings: Mapping[str, Any]) -> list[Column]:
-    """Return what a name with parameters means; `settings` go to the measures that know them.
+    """Return the columns for a name with parameters; `settings` go to the measures that have them.
 
     Raises TrecEvalError for parameters that trec_eval would not take.
     """
@@ -158,7 +158,7 @@ def columns_of(name: str, given: str | None, settings: Mapping[str, Any]) -> lis
 
 
 def _several(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
-    """Return the measures of cutoffs, recall points or multiples, with what ends their names."""
+    """Return the measures of cutoffs, recall points or multiples, with their names' endings."""
     parameter = base.definition.names.parameter.get(name.lower())
     whole = parameter is None and base.definition.cutoff_kind == "depth"
     number = _leading_whole if whole else _leading_number
@@ -175,7 +175,7 @@ def _several(name: str, given: str | None, base: Measure) -> list[tuple[str, Mea
 
 
 def _single(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
-    """Return the only measure: with a length, with numbers that belong together, or with gains."""
+    """Return the only measure: with a length, with several parameters, or with gains."""
     takes = base.definition.parameters
     parameter = base.definition.names.parameter.get(name.lower())
     if given is None:
@@ -195,7 +195,7 @@ def _single(name: str, given: str | None, base: Measure) -> list[tuple[str, Meas
 def _leading_number(text: str) -> float:
     """Return the number that the text begins with, 0 if with none: C's atof.
 
-    What C reads as infinite or as no number (`inf`, `nan`) is refused.
+    What C reads as infinite or not-a-number (`inf`, `nan`) is an error.
     """
     if re.match(r"\s*[+-]?(?:inf|nan)", text, re.IGNORECASE):
         raise OptionError(f"expected a number, got {text!r:.40}")

@@ -2,9 +2,10 @@
 
     from cranfield import pytrec_eval      # instead of: import pytrec_eval
 
-The names, the parameters and the numbers are pytrec_eval's, which are those of trec_eval 9:
+The names, the parameters and the numbers are those of pytrec_eval, and so of trec_eval 9:
 scores are compared as 32-bit floats, recall points follow its rule, and the queries evaluated are
-those of the run that have judgments. `relstring` and `runid`, which are texts, are 0.0, as there.
+those of the run that have judgments. `relstring` and `runid`, which are texts, are 0.0, as in
+pytrec_eval.
 
 >>> evaluator = RelevanceEvaluator({"q1": {"d1": 1, "d2": 0, "d3": 2}}, {"map", "ndcg_cut.5"})
 >>> evaluator.evaluate({"q1": {"d2": 0.9, "d3": 0.7, "d1": 0.1}})["q1"]["map"]
@@ -63,8 +64,8 @@ def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
         f_run: an open file, or its lines.
 
     Returns {query_id: {doc_id: score}}, in which an unknown query is an empty dict. Raises
-    AssertionError for a document that comes twice for a query, ValueError for a line of other
-    columns or a score that is no number.
+    AssertionError for a document that occurs twice for a query, ValueError for a line of other
+    columns or a score that is not a number.
 
     >>> dict(parse_run(["q1 Q0 d1 1 12.5 bm25"]))
     {'q1': {'d1': 12.5}}
@@ -80,8 +81,8 @@ def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
         f_qrel: an open file, or its lines.
 
     Returns {query_id: {doc_id: grade}}, in which an unknown query is an empty dict. Raises
-    AssertionError for a document that comes twice for a query, ValueError for a line of other
-    columns or a grade that is no whole number.
+    AssertionError for a document that occurs twice for a query, ValueError for a line of other
+    columns or a grade that is not a whole number.
 
     >>> dict(parse_qrel(["q1 0 d1 2", "q1 0 d2 0"]))
     {'q1': {'d1': 2, 'd2': 0}}
@@ -93,14 +94,14 @@ def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
 def _parsed(
     lines: Iterable[str], form: Form, column: str, number: Callable[[str], Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return {query: {document: number}} of lines, the number being in that column."""
+    """Return {query: {document: number}} from lines, with the number in that column."""
     table = text_table(form.what, "\n".join(line.rstrip("\r\n") for line in lines), form)
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     places = (form.names.index(name) for name in ("query_id", "doc_id", column))
     cells = zip(*(table.columns[place] for place in places), strict=True)
     for row, (query, doc, value) in enumerate(cells):
         if doc in found[query]:
-            raise AssertionError(f"the document {doc!r} is there twice for query {query!r}")
+            raise AssertionError(f"the document {doc!r} occurs twice for query {query!r}")
         try:
             found[query][doc] = number(value)
         except ValueError as error:
@@ -115,7 +116,7 @@ def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
     are logarithms), else the mean.
 
     Args:
-        measure: the name of a measure, as `supported_measures` has it.
+        measure: the name of a measure, as in `supported_measures`.
         values: the value of each query.
 
     >>> compute_aggregated_measure("num_rel", [3.0, 4.0]), compute_aggregated_measure("map", [1, 0])
@@ -130,14 +131,14 @@ def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
 
 
 class RelevanceEvaluator:
-    """Judgments and measures, to evaluate runs with.
+    """Evaluates runs against judgments, with measures.
 
     `query_relevance` is {query_id: {doc_id: grade}}; a query without judgments is left out.
     `measures` are names of trec_eval or nicknames, with parameters as in `P.5,10`, `P_5`,
     `ndcg.1=2,2=4`. A document is relevant from grade `relevance_level` on. With
-    `judged_docs_only_flag`, documents without judgment are dropped before measuring.
+    `judged_docs_only_flag`, unjudged documents are dropped before measuring.
 
-    Raises TypeError for judgments or a level of another kind, ValueError for an unknown measure.
+    Raises TypeError for judgments or a level of another type, ValueError for an unknown measure.
 
     >>> evaluator = RelevanceEvaluator({"q1": {"d1": 1}}, {"map"})
     >>> evaluator.evaluate({"q1": {"d2": 2.0, "d1": 1.0}})
@@ -157,7 +158,7 @@ class RelevanceEvaluator:
         columns = _columns_of(_requested(measures), int(level))
         self._names = [name for name, _ in columns]
         texts = [i for i, (_, measure) in enumerate(columns) if measure is None]
-        self._zeros = [i - n for n, i in enumerate(texts)]  # before which number each one goes
+        self._zeros = [i - n for n, i in enumerate(texts)]  # the number that each text precedes
         measured = [measure for _, measure in columns if measure is not None]
         self._plan = Plan(measured)
         self._logarithms = [
@@ -174,8 +175,8 @@ class RelevanceEvaluator:
     def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
         """Evaluate a run {query_id: {doc_id: score}}: {query_id: {measure: value}}.
 
-        Queries come in the run's order, those without judgments are left out. Raises TypeError for
-        a run or scores of another kind.
+        Queries are in the run's order; those without judgments are left out. Raises TypeError for a
+        run or scores of another type.
         """
         if self._qrels is None or not scores:
             return {}
@@ -199,12 +200,12 @@ class RelevanceEvaluator:
         return {query: dict(zip(names, rows[query or _NO_ID], strict=True)) for query in run}
 
 
-# Stands for the id "", which is none elsewhere in the package. As that, it is sorted first.
+# Replaces the id "", which is not allowed elsewhere in the package. Like "", it is sorted first.
 _NO_ID = "\1\1\1 no id"
 
 
 def _named(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return the data with a name for the query and the document "", which pytrec_eval takes."""
+    """Return the data with a name for the ids "", which pytrec_eval accepts."""
     return {
         query or _NO_ID: {doc or _NO_ID: value for doc, value in docs.items()}
         if "" in docs
@@ -214,7 +215,7 @@ def _named(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]
 
 
 def _refuse_others(data: object, number: str) -> None:
-    """Raise TypeError for what is not {query: {document: ...}}."""
+    """Raise TypeError unless the data are {query: {document: ...}}."""
     if not isinstance(data, MAPPINGS):
         raise TypeError(f"expected {{query: {{document: {number}}}}}, got {data!r:.80}")
     for query, docs in data.items():
@@ -229,7 +230,7 @@ def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, in
     _refuse_others(data, "grade")
     for query, docs in data.items():
         if set(map(type, docs.values())) <= {int}:
-            continue  # as nearly always: no need to look at each
+            continue  # the usual case: no need to check each grade
         for doc, grade in docs.items():
             if not isinstance(grade, int | np.integer):
                 raise TypeError(
@@ -257,7 +258,7 @@ def _requested(measures: Iterable[str]) -> dict[str, str | None]:
 
 
 def _read(measure: str) -> list[tuple[str, str | None]]:
-    """Return the names that a text means, and the parameters behind a point or underscore."""
+    """Return the names that a text means, and the parameters after a point or underscore."""
     if not isinstance(measure, str):
         raise TypeError(f"expected the name of a measure, got {measure!r:.80}")
     names = supported_nicknames.get(measure, {measure})
@@ -292,6 +293,6 @@ def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[tuple[str,
                 found = columns_of(name, values, {"rel": level, "version": 9})
             except TrecEvalError as error:
                 raise ValueError(str(error)) from None
-            # Only what is one of several measures is a part of the names.
+            # Only values of which each is a measure are part of the names.
             columns += [(column.name if several else name, column.measure) for column in found]
     return columns

@@ -1,8 +1,7 @@
-"""trec_eval: its measures by its names, in its order, printed as it prints them.
+"""trec_eval: its measures, with its names, order and printed form.
 
-What is decided here is only what trec_eval's command decides: in which order and with how many
-digits measures are printed, and which topics count. The numbers come from the measures that
-`evaluate` has, too.
+This module only has the rules of trec_eval's command: the order and the digits of printed measures,
+and which topics count. The numbers come from the same measures as in `evaluate`.
 """
 
 import math
@@ -87,8 +86,8 @@ def trec_eval(
     """Evaluate a run file as trec_eval does, and yield the lines that it prints.
 
     Everything is computed before the first line is yielded.
-    Raises TrecEvalError for what trec_eval would end with another status for, InputError for
-    files that cannot be read.
+    Raises TrecEvalError where trec_eval would end with an error status, InputError for files that
+    cannot be read.
     """
     wanted = requested(options.measures, 9 if options.version_9 else 10)
     columns = _columns(wanted, options)
@@ -97,9 +96,9 @@ def trec_eval(
     judgments = read_qrels(qrels, options.qrels_format)
     if options.qrels_format not in PREFERENCES:
         judgments.check_whole(
-            "trec_eval would cut off what is behind the point, without a word",
-            "Rescale the judgments, for instance by 10 or 100; `cranfield evaluate` takes them as "
-            "they are.",
+            "trec_eval would cut off the digits after the point, without a warning",
+            "Rescale the judgments, for instance by 10 or 100; `cranfield evaluate` accepts them "
+            "unchanged.",
         )
     zscores = None if options.zscores is None else zscore_rows(Source(options.zscores))
     ranking = read_run(run, format="trec")
@@ -118,7 +117,7 @@ def trec_eval(
         raise TrecEvalError(status, str(error)) from None
     averaged, printed = _topics(meeting, options)
     values = _values(meeting, columns, zscores, options)
-    tag = run_tag(ranking.sources[-1])  # always read: a run without has too few columns
+    tag = run_tag(ranking.sources[-1])  # always read: an error if it is missing
     first = [f"{'runid':<22}\tall\t{tag or ''}\n"] if "runid" in wanted else []
     return _lines(first, meeting, columns, values, averaged, printed, options)
 
@@ -155,7 +154,7 @@ def _topics(meeting: Meeting, options: TrecEvalOptions) -> tuple[Bools, Bools]:
             raise TrecEvalError(NO_TOPICS, f"-D: the qrels hold no topic {options.topic!r}")
     shared = answered & counted
     if options.complete:
-        # Version 9 averages over topics without results, too, but does not print them.
+        # Version 9 also averages over topics without results, but does not print them.
         return counted, shared if options.version_9 else counted
     missing = [meeting.query_ids[i] for i in np.flatnonzero(counted & ~answered).tolist()]
     if missing and not options.version_9:
@@ -182,13 +181,13 @@ def _values(
     for column, value in zip(columns, matrix.T, strict=True):
         if column.measure.definition.is_text:
             if column.name != column.root and not options.judged_only:
-                # trec_eval puts one unjudged document in its place, and shows it here.
+                # trec_eval replaces an empty ranking by one unjudged document, and counts it here.
                 value = np.where(meeting.in_run, value, "-")
             values.append(value)
             continue
         value = value.astype(np.float64)
-        # Version 9 counts a topic without results as 0 in everything, version 10 in utility;
-        # all else has its value of an empty ranking, which is 0, too, but for yaap.
+        # Version 9 counts a topic without results as 0 in all measures, version 10 in utility.
+        # Otherwise a measure has its value for an empty ranking, which is also 0, except for yaap.
         if options.version_9 or column.root == "utility":
             value = np.where(meeting.in_run, value, 0.0)
         if column.measure.definition.aggregation == "geometric":
@@ -257,7 +256,7 @@ def _lines(
         if column.measure.definition.is_text:
             continue
         if column.name == "num_rel" and options.complete:
-            # trec_eval counts anew here, whatever -l says.
+            # trec_eval counts again here, regardless of -l.
             counted = meeting.judged.n_relevant(1)[averaged, 0] * 1.0
         if column.name == "num_q":
             found = float(len(counted))

@@ -1,6 +1,6 @@
-"""What is this? Bytes, files and objects to rows of judgments or of a run; and rows to files.
+"""Read bytes, files and objects as rows of judgments or of a run; write rows to files.
 
-Nothing else reads or writes data. It knows no Qrels and no Run.
+Nothing else reads or writes data. This folder does not depend on Qrels and Run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,23 +23,23 @@ def rows_of(
     *,
     columns: ColumnsLike | None = None,
     errors: Errors = "strict",
-    format: str | None = None,  # noqa: A002 - the word for it
+    format: str | None = None,  # noqa: A002 - the usual name
     is_path: bool = False,
 ) -> Rows:
-    """Return the rows of whatever holds a run or judgments: the one way in.
+    """Return the rows of a run or of judgments, given in any form: the only entry point.
 
-    `data` is rows already, a dict, a table of any kind, or, with `is_path`, a path or a list of
-    paths; `format`, of files, is None if it is to be found out. Raises InputError for what is none
-    of these, OptionError for a format or a column that does not exist.
+    `data` is Rows, a dict, a table of any kind, or, with `is_path`, a path or a list of paths.
+    `format` applies to files; None: it is detected. Raises InputError for any other data,
+    OptionError for a format or a column that does not exist.
     """
     check_errors(errors)
     if columns and isinstance(columns.get(what.word), Mapping):
         columns = columns_for(columns, what)
     if is_path:
-        from cranfield.formats.files import file_rows  # and all formats, which a dict does not need
+        from cranfield.formats.files import file_rows  # slow, and not needed for a dict
 
         return file_rows(data, what, format, columns)
-    if isinstance(data, MAPPINGS) and not is_sparse(data):  # one kind of these is a dict
+    if isinstance(data, MAPPINGS) and not is_sparse(data):  # some sparse matrices are dicts
         groups = groups_of_dict(data) if what is What.QRELS else None
         if groups is not None:
             return groups
@@ -59,7 +59,7 @@ def rows_of(
 
 
 def rows_of_lists(lists: Sequence[Any], what: What) -> Rows:
-    """Return the rows of lists of ids, one for each query: the queries are "1", "2", ..."""
+    """Return the rows of lists of ids, one list for each query: the queries are "1", "2", ..."""
     rows = rows_of(dict(enumerate(lists, 1)), what)
     rows.lists_of, rows.form = "ids", LISTS["ids"]
     return rows
@@ -81,10 +81,10 @@ def both_rows_of(
     errors: Errors = "strict",
     is_path: bool = False,
 ) -> tuple[Rows, Rows]:
-    """Return the judgments and the run that one table holds, each with the columns of its own.
+    """Return the judgments and the run in one table, each with its own columns.
 
-    `data` is as for `rows_of`; what can be read only once is read once. Raises InputError
-    for what does not hold both, which says what columns there are.
+    `data` is as for `rows_of`; a pipe is read only once. Raises InputError, which names the
+    columns, if the table does not hold both.
     """
     stated = {what: columns_for(columns, what) for what in _BOTH}
     if is_stream(data):
@@ -99,8 +99,8 @@ def both_rows_of(
                 made = rows_of(data, what, columns=stated[what], errors=errors, is_path=is_path)
             if not made.names:
                 raise InputError(
-                    f"was read as {made.form}, which has no columns, and so is one side: "
-                    "judgments, or a run",
+                    f"was read as {made.form}, which has no columns, and so holds "
+                    "either judgments or a run",
                     source=named(made.sources),
                     hint=_SIDES,
                 )
@@ -124,7 +124,7 @@ def both_rows_of(
 
 
 def _are_apart(judged: Mapping[str, str], ranked: Mapping[str, str]) -> bool:
-    """Tell whether judgments and a run have columns of their own."""
+    """Tell whether judgments and a run have different columns."""
     if not judged or not ranked:
         return False
     if judged["doc"] != ranked["doc"]:
@@ -134,5 +134,5 @@ def _are_apart(judged: Mapping[str, str], ranked: Mapping[str, str]) -> bool:
 
 
 def _is_of(what: What, taken: Mapping[str, str]) -> bool:
-    """Tell whether the documents' column is one that only such data have."""
+    """Tell whether the documents' column has a name that only such data use."""
     return plain_name(taken.get("doc", "")) in COLUMNS["doc"].lists[what]

@@ -1,7 +1,7 @@
-"""Lists in Arrow's columns: what they hold, one after the other; and lists of structs.
+"""Lists in Arrow's columns, flattened; and lists of structs.
 
 Spark's recommendForAllUsers writes a row for each user, with a list of structs <item, rating>. Each
-field that is needed is taken as a list of its own.
+field that is needed is read as a separate list.
 """
 
 from collections.abc import Mapping
@@ -26,17 +26,17 @@ class Field(NamedTuple):
 
     @property
     def public(self) -> str:
-        """What users call it."""
+        """Its name for users."""
         return f"{self.column}.{self.name}"
 
 
 def fields_of(
     schema: "pa.Schema", what: What, stated: ColumnsLike | None
 ) -> tuple[dict[str, Field], ColumnsLike | None]:
-    """Return the fields to take of lists of structs, and which role each has, as if stated.
+    """Return the fields to read from lists of structs, and the role of each, as if stated.
 
-    They are those of the column that is stated for the documents, or is called as one of several
-    documents is, as `recommendations`; or else the only such column of a table without documents.
+    They belong to the column that is stated for the documents, or has a usual name for several
+    documents, as `recommendations`; or else to the only such column of a table without documents.
     """
     several = {
         one.name: [field.name for field in one.type.value_type]
@@ -57,7 +57,7 @@ def fields_of(
         if role in given and wanted not in several[column] and wanted != column:
             if role == "doc":
                 return {}, stated
-            continue  # a column beside, or none
+            continue  # a separate column, or none
         field = wanted if wanted in several[column] else _named(several[column], role, what)
         if field is not None:
             one = Field(column, str(field))
@@ -71,7 +71,7 @@ def fields_of(
 def _column(
     names: list[str], several: Mapping[str, list[str]], wanted: str | int | None, what: What
 ) -> str | None:
-    """Return the column of structs whose fields are documents and their numbers; None if none."""
+    """Return the column of structs with documents and their numbers as fields; None without one."""
     if isinstance(wanted, int):
         wanted = names[wanted - 1] if wanted <= len(names) else None
     if wanted is not None:
@@ -93,7 +93,7 @@ def _column(
 
 
 def _named(fields: list[str], role: Role, what: What) -> str | None:
-    """Return the field that is called as a column of the role; a rating is a run's score, too."""
+    """Return the field with a usual name of the role; for a run, a rating is a score, too."""
     known = [*COLUMNS[role].names, *COLUMNS[role].lists.get(what, ())]
     known += ["id", "_id"] if role in IDS else ["rating"] if role == "score" else []
     plain = {plain_name(field): field for field in fields}
@@ -101,7 +101,7 @@ def _named(fields: list[str], role: Role, what: What) -> str | None:
 
 
 def is_list(kind: "pa.DataType") -> bool:
-    """Tell whether a column of such type holds lists."""
+    """Tell whether a column of this type holds lists."""
     import pyarrow as pa
 
     tests = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
@@ -109,10 +109,10 @@ def is_list(kind: "pa.DataType") -> bool:
 
 
 def listed(column: "pa.Array") -> "tuple[pa.Array, Ints, Bools | None] | None":
-    """Return what the lists hold, one after the other, how many each holds, and which are none.
+    """Return the elements of all lists, the length of each list, and which lists are null.
 
-    A list that is none holds nothing; None in the place of all if every one is there. None for a
-    column that holds no lists.
+    A null list has length 0; the third value is None if no list is null. None for a column that
+    does not hold lists.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Batches: columns of Arrow data as blocks of ids and numbers."""
+"""Batches: reads columns of Arrow data as blocks of ids and numbers."""
 
 import re
 from abc import abstractmethod
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class NamedColumns(Rows):
-    """The named columns of Arrow data, of which some are ids and numbers."""
+    """The named columns of Arrow data; some of them are ids and numbers."""
 
     def __init__(
         self, schema: "pa.Schema", what: What, stated: ColumnsLike | None, source: str, form: str
@@ -56,7 +56,7 @@ class NamedColumns(Rows):
         """Yield the columns at these places, in this order, in batches."""
 
     def cells(self) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold, as Arrow arrays."""
+        """Yield the columns of `lists` as Arrow arrays."""
 
         def where(first: int, queries: "pa.Array", row: int) -> tuple[None, str]:
             return None, f"row {first + row}: query {queries[row].as_py()!r:.80}"
@@ -82,15 +82,15 @@ class NamedColumns(Rows):
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of at most about SIZES.rows rows, to be converted in any thread.
 
-        None begins within a query's rows. The rows of a query that goes on in the next piece are a
-        block of their own: so only these have to be copied together. Small batches are combined.
+        No block begins within a query's rows. The rows of a query that continues in the next piece
+        are a separate block, so that only these are copied together. Small batches are combined.
         """
         import pyarrow as pa
 
         roles = ("query", "doc", *wanted)
         load = partial(self._load, roles, errors)
-        held = None  # adjacent rows of one query, which may go on
-        first = row = 0  # the number of the first row held, and of the first behind them
+        held = None  # adjacent rows of one query, which may continue
+        first = row = 0  # the number of the first row held, and of the first after them
         places = [self._found[role] for role in roles]
         for piece in _pieces(self.batches(places), SIZES.rows):
             head = 0 if held is None else _goes_on(held.column(0), piece.column(0))
@@ -110,7 +110,7 @@ class NamedColumns(Rows):
         yield partial(load, first, held)
 
     def _load(self, roles: Sequence[Role], errors: Errors, first: int, rows: "pa.Table") -> Block:
-        """Return adjacent rows, of which the first has the number `first`."""
+        """Return adjacent rows; `first` is the number of the first one."""
         columns = list(map(_whole, rows.columns))
         faults = Faults(errors)
         bad = np.zeros(len(columns[0]), np.bool_)  # rows with a fault
@@ -150,7 +150,7 @@ class NamedColumns(Rows):
 
 
 def _pieces(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterator[pa.Table]":
-    """Yield the rows of batches, which may be small or large, about so many at a time."""
+    """Yield the rows of batches, small or large, in pieces of about `size` rows."""
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []
@@ -171,7 +171,7 @@ def _pieces(batches: "Iterable[pa.RecordBatch]", size: int) -> "Iterator[pa.Tabl
 
 
 def _whole(column: "pa.ChunkedArray") -> "pa.Array":
-    """Return a column in one piece, whose dictionary has room for the entries of all."""
+    """Return a column in one piece; its dictionary has the entries of all pieces."""
     import pyarrow as pa
 
     chunks = column.chunks
@@ -186,7 +186,7 @@ def _whole(column: "pa.ChunkedArray") -> "pa.Array":
 
 
 def _cuts(lists: "pa.Array") -> Iterator[tuple[int, int]]:
-    """Yield begin and end of adjacent rows whose lists hold about SIZES.rows, or of a row alone."""
+    """Yield begin and end of adjacent rows whose lists hold about SIZES.rows; at least one row."""
     found = listed(lists)
     ends = np.arange(len(lists)) if found is None else np.cumsum(found[1])
     begin = 0
@@ -198,7 +198,7 @@ def _cuts(lists: "pa.Array") -> Iterator[tuple[int, int]]:
 
 
 def _windows(n: int) -> Iterator[int]:
-    """Yield lengths up to n: where a query's rows end is looked for among few rows first."""
+    """Yield lengths up to n: the end of a query's rows is first searched for among few rows."""
     size = 1024
     while size < n:
         yield size
@@ -238,7 +238,7 @@ NUMBER_TYPE = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d*\(.*\
 
 
 def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
-    """Raise InputError unless ids are texts or whole numbers, and numbers numbers."""
+    """Raise InputError unless ids are texts or whole numbers, and other columns are numbers."""
     import pyarrow as pa
 
     for role, at in found.items():
@@ -253,8 +253,8 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
             raise InputError(
                 problem,
                 source=source,
-                hint=f"Ids that became fractions, as pandas makes them of numbers with gaps: "
-                f"frame[{name!r}].astype('Int64'), without the rows that have none."
+                hint=f"pandas turns whole numbers with gaps into fractions. To get ids back: "
+                f"frame[{name!r}].astype('Int64'), without the rows that have no id."
                 if is_float
                 else None,
                 kind="columns",
@@ -262,9 +262,9 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
 
 
 def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
-    """Return a column as ids, and which of them are missing, None if none is.
+    """Return a column as ids, and which of them are missing; None if all are there.
 
-    The texts are not copied, where Arrow holds them as ids do.
+    The texts are not copied where Arrow stores them as `Ids` does.
     """
     import pyarrow as pa
 
@@ -286,7 +286,7 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
         size = kind.bit_width // 8
         bits = np.frombuffer(column.buffers()[1], f"u{size}", len(column), size * column.offset)
         new = changes(bits)
-        if 4 * np.count_nonzero(new) < len(column):  # as those of queries: each is written once
+        if 4 * np.count_nonzero(new) < len(column):  # as for queries: each text is stored once
             once = _taken(column, np.flatnonzero(new)).cast(pa.large_string())
             return _repeated(Ids.of_arrow(once), np.cumsum(new) - 1), None
     if kind in (pa.string_view(), pa.binary_view()):
@@ -302,8 +302,8 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
 
 
 def _repeated(ids: Ids, rows: Ints) -> Ids:
-    """Return ids at `rows`, many of which have the same."""
-    ids.spoilt()  # if none is, it is not looked for in each row again
+    """Return ids at `rows`, where most ids are repeated."""
+    ids.spoilt()  # remembered: if all are good, rows are not checked again
     return ids.take(rows)
 
 
@@ -312,7 +312,7 @@ def _taken(entries: "pa.Array", rows: Ints) -> "pa.Array":
     import pyarrow as pa
 
     places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
-    if entries.type in (pa.string_view(), pa.binary_view()):  # Arrow cannot take these
+    if entries.type in (pa.string_view(), pa.binary_view()):  # Arrow's take() lacks these
         wide = pa.large_binary() if entries.type == pa.binary_view() else pa.large_string()
         entries = entries.cast(wide)
     return entries.take(places)
@@ -326,12 +326,12 @@ def _missing(column: "pa.Array") -> Bools:
 
 
 def numbers_of(column: "pa.Array", role: Role) -> tuple[Floats | Ints, Bools | None]:
-    """Return a column as numbers of its role, and which are none, None if all are."""
+    """Return a column as numbers of its role, and which are not numbers; None if all are."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if pa.types.is_decimal(column.type):  # by their text, which alone leads to the nearest double
+    if pa.types.is_decimal(column.type):  # through their text, the only way to the nearest double
         column = column.cast(pa.string()).cast(pa.float64())
     kind = column.type
     missing = None

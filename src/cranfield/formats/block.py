@@ -1,4 +1,4 @@
-"""Block: a piece of a run or of judgments, in columns, that knows where its rows came from."""
+"""Block: a part of a run or of judgments, in columns, with the place of each row in its source."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,29 +18,29 @@ LARGEST_GRADE = 2**31 - 1  # so that nothing computed from grades can overflow
 
 Order = Literal["score", "rank", "given"]
 Errors = Literal["strict", "skip"]
-# What becomes of a document that is twice.
+# What is done with a document that occurs twice.
 Duplicates = Literal["refuse", "first", "best", "once", "each", "joined"]
-Keep = Literal["first", "best", "sum"]  # which of its chunks ranks a document
+Keep = Literal["first", "best", "sum"]  # which chunk's score ranks a document
 ListsOf = Literal["ids", "grades"]
-# What to do about a document that is twice, in errors.
+# In errors: what to do about a document that occurs twice.
 TWICE = (
-    "Remove one of the two; or say which one counts: duplicates='first' or 'best' (--duplicates "
+    "Remove one of the two; or choose which one counts: duplicates='first' or 'best' (--duplicates "
     "best)."
 )
-TWICE_IN_LIST = (  # where no number says which of the two is better
+TWICE_IN_LIST = (  # where no number shows which of the two is better
     "Remove one of the two; or count the first one: duplicates='first' (--duplicates first)."
 )
 
 
 def twice_hint(doc: object, *hints: str) -> str | None:
-    """Return what to do about a document that occurs twice: some hints, and one on -1.
+    """Return what to do about a document that occurs twice: the hints, and one about the id -1.
 
-    With -1, scikit-learn and faiss fill up a list for which they found too few.
+    scikit-learn and faiss fill up a list with -1 if they found too few documents.
 
     >>> print(twice_hint("d1"), twice_hint(-1, "Remove one."), sep="; ")
-    None; Does -1 only fill up a short list? Then it is no document: leave it out. Remove one.
+    None; Does -1 only fill up a short list? Then it is not a document: leave it out. Remove one.
     """
-    fills = "Does -1 only fill up a short list? Then it is no document: leave it out."
+    fills = "Does -1 only fill up a short list? Then it is not a document: leave it out."
     return " ".join([fills, *hints] if str(doc) == "-1" else hints) or None
 
 
@@ -49,11 +49,11 @@ Role = str  # what a column is for: a key of `columns.COLUMNS`
 
 @dataclass
 class Sizes:
-    """How much is read, or held, at once; what is read does not depend on it."""
+    """How much is read, or held, at once; the result does not depend on it."""
 
     bytes: int = 2 << 20  # of text, in a block
-    tail: int = 1 << 17  # bytes at the end of a block, in which its last query is looked for first
-    rows: int = 131_072  # of a table, or a dict, in a block
+    tail: int = 1 << 17  # bytes at a block's end, where its last query is searched for first
+    rows: int = 131_072  # in a block, from a table or a dict
     lists: int = 1 << 14  # rows of a table whose cells hold lists
     stored_rows: int = 1 << 19  # in a row group of Parquet
 
@@ -63,18 +63,18 @@ SIZES = Sizes()  # set by tests only
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Rows with a fault: for each kind of fault, how often, and how to say the first.
+    """Rows with a fault: for each kind of fault, their number, and how to describe the first.
 
-    Those that errors="skip" left out; or those whose document stands above them already.
+    They are the rows that errors="skip" left out, or rows whose document occurs above them.
 
-    To say it may mean to read the file once more, for the number of the line.
+    Describing it may read the file once more, for the number of the line.
     """
 
     faults: Mapping[str, tuple[int, Callable[[], InputError]]] = field(default_factory=dict)
-    at: int = 0  # the row of the first, where rows come in another order than they were given
+    at: int = 0  # the row of the first, where rows were reordered
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what a copy needs: the errors, not how to find them."""
+        """Return what a copy needs: the errors, without the functions that find them."""
         known = {
             kind: (count, partial(_same, first())) for kind, (count, first) in self.faults.items()
         }
@@ -86,7 +86,7 @@ class LeftOut:
         return sum(count for count, _ in self.faults.values()) if self.faults else 0
 
     def first(self, kind: str | None = None) -> InputError:
-        """Return the fault that was found first, of a kind or of all; there must be one."""
+        """Return the first fault, of one kind or of all; there must be one."""
         return self.faults[next(iter(self.faults)) if kind is None else kind][1]()
 
     def said(self, name: str) -> str:
@@ -115,8 +115,8 @@ NONE_LEFT_OUT = LeftOut()
 
 
 def check_errors(errors: Errors) -> None:
-    """Raise OptionError unless `errors` says what becomes of rows with a fault."""
-    if errors != "strict":  # as most often
+    """Raise OptionError unless `errors` is a known way to treat rows with a fault."""
+    if errors != "strict":  # the usual case first
         one_of("errors", errors, get_args(Errors))
 
 
@@ -140,10 +140,10 @@ def _nowhere(row: int) -> tuple[int | None, str | None]:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Adjacent rows. Where a source keeps a query's rows together, no block begins within them.
+    """Adjacent rows. If a source keeps a query's rows together, no block begins within them.
 
-    No identifier is empty. `columns` holds what else the rows have, as far as it was asked for:
-    (rows,) for each role, ids or numbers.
+    No identifier is empty. `columns` holds the other columns that were requested: (rows,) for each
+    role, ids or numbers.
     """
 
     query: Ids
@@ -152,30 +152,30 @@ class Block:
     source: str | Callable[[int], str | None] | None = None  # one for all rows, or each row's
     where: Callable[[int], tuple[int | None, str | None]] = _nowhere
     left_out: LeftOut = field(default_factory=LeftOut)
-    empty: Sequence[bytes] = ()  # queries that have no rows; only JSON can say so
-    given: Ints | None = None  # (rows,) their places before they were put in another order
+    empty: Sequence[bytes] = ()  # queries without rows; only JSON can have them
+    given: Ints | None = None  # (rows,) their places before they were reordered
 
     def __len__(self) -> int:
         return len(self.doc)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy in another process needs: there, no row knows its line."""
+        """Return what a copy in another process needs: there, the lines of rows are unknown."""
         source = None if callable(self.source) else self.source
         return {**self.__dict__, "where": _nowhere, "source": source}
 
     @property
     def value(self) -> Floats | Ints | None:
-        """The scores, or the grades: (rows,); None where there are none or none were asked for."""
+        """The scores, or the grades: (rows,); None if there are none or they were not requested."""
         value: Floats | Ints | None = self.columns.get("score", self.columns.get("grade"))
         return value
 
     @property
     def rank(self) -> Ints | None:
-        """The rank column of a run: (rows,); None likewise."""
+        """The rank column of a run: (rows,); None if there is none or it was not requested."""
         return self.columns.get("rank")
 
     def take(self, rows: Ints | slice) -> "Block":
-        """Return some rows; what was left out stays behind. A slice has a beginning."""
+        """Return some rows, without `left_out`. A slice must have a start."""
 
         def at(row: int) -> int:
             return row + int(rows.start) if isinstance(rows, slice) else int(rows[row])
@@ -201,7 +201,7 @@ class Block:
         return replace(found, query=found.query.compact(), doc=found.doc.compact())
 
     def number(self, row: int) -> int:
-        """Return the place of a row before it was put in another order; 0 if it was not."""
+        """Return the place of a row before rows were reordered; 0 if they were not."""
         return 0 if self.given is None else int(self.given[row])
 
     def _source(self, row: int) -> str | None:
@@ -228,7 +228,7 @@ def _taken(column: Any, rows: Ints | slice) -> Any:
 
 
 def joined(parts: Sequence[Block]) -> Block:
-    """Put blocks one below the other; they have the same columns."""
+    """Concatenate blocks, which must have the same columns."""
     begins = np.cumsum([0, *map(len, parts)])
 
     def part_of(row: int) -> int:
@@ -243,7 +243,7 @@ def joined(parts: Sequence[Block]) -> Block:
         name = names[part]
         return name(row - int(begins[part])) if callable(name) else name
 
-    wheres = [part.where for part in parts]  # and no more of the parts
+    wheres = [part.where for part in parts]  # so that the parts can be freed
     names = [part.source for part in parts]
     return Block(
         Ids.joined([part.query for part in parts]),
@@ -268,9 +268,10 @@ def _stacked(columns: Sequence[Any]) -> Any:
 
 
 class Cells(NamedTuple):
-    """Some rows of a table of lists: what is in its columns, (rows,), and where each row is.
+    """Some rows of a table of lists: its columns, (rows,), and the place of each row.
 
-    A column is a list or an Arrow array. `faults` says why rows cannot be read: these have None.
+    A column is a list or an Arrow array. `faults` has the reason for each row that cannot be read;
+    its cells are None.
     """
 
     columns: Mapping[Role, Any]
@@ -284,7 +285,7 @@ class Cells(NamedTuple):
         rows: Sequence[Sequence[Any] | InputError],
         where: Callable[[int], tuple[int | None, str]],
     ) -> "Cells":
-        """Return rows of values in the order of the `roles`, or of what is wrong with them."""
+        """Return cells from rows; a row is its values in the order of `roles`, or its fault."""
         roles = tuple(roles)
         faults = {i: row for i, row in enumerate(rows) if isinstance(row, InputError)}
         good = [(None,) * len(roles) if isinstance(row, InputError) else row for row in rows]
@@ -296,49 +297,49 @@ Load = Callable[[], Block]  # makes a block when called, once, in any thread; ch
 
 
 class Rows(ABC):
-    """A run or judgments, wherever they are, to be read in blocks as often as needed."""
+    """A run or judgments from any source, read in blocks as often as needed."""
 
     #: What the data were understood to be, in words.
     form: str
-    #: Which columns there are beside the ids of query and document.
+    #: Which columns there are besides the ids of query and document.
     numbers: frozenset[Role]
-    #: Whether the order of the rows is the ranking, and so there are no numbers.
+    #: Whether the order of the rows is the ranking, so that there are no numbers.
     is_ranking: bool = False
-    #: The files that hold them; none if they are in memory.
+    #: The files that hold them; empty if they are in memory.
     sources: Sequence[Source] = ()
-    #: Whether these are lines of text.
+    #: Whether the files are lines of text.
     is_text: bool = False
     #: How many there are, if that is known without reading them.
     length: int | None = None
-    #: What was left out before they are read: of dicts.
+    #: For dicts: what was left out before reading.
     left_out: LeftOut = LeftOut()
-    #: Of judgments without a column of grades: whether they have grades all the same.
+    #: For judgments without a column of grades: whether they still have grades.
     graded: bool = True
-    #: If it came as lists alone, a list for each query: of what. Queries, of lists of ids, and
-    #: documents, of lists of grades, then have numbers for names.
+    #: For plain lists, one for each query: what they hold. Queries (for lists of ids) and documents
+    #: (for lists of grades) then have numbers as names.
     lists_of: ListsOf | None = None
-    #: Of a table: what all of its columns are called, and which of them has each role.
+    #: For a table: the names of all its columns, and which column has each role.
     names: Sequence[str] = ()
     taken: Mapping[Role, str] = {}
-    #: Of a table whose cells may hold several documents: the columns to take.
+    #: For a table whose cells may hold several documents: the columns to read.
     lists: Mapping[Role, str] = {}
 
     def cells(self) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold, some rows at a time, as it is written there."""
+        """Yield the columns of `lists` unchanged, some rows at a time."""
         raise NotImplementedError
 
-    #: What else it may mean that a document occurs twice, in errors.
+    #: In errors: another possible reason why a document occurs twice.
     twice: str = ""
-    #: Rows whose document stood above already: of judgments in groups.
+    #: For judgments in groups: rows whose document occurs above.
     repeated: LeftOut = LeftOut()
 
     @abstractmethod
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows with the `wanted` columns, all of which there must be."""
+        """Yield the rows with the `wanted` columns, which must all exist."""
 
 
 class HeldRows(Rows):
-    """Some rows of others, held in memory."""
+    """Some rows of other Rows, held in memory."""
 
     def __init__(self, block: Block, of: Rows) -> None:
         self._block, self.of = block, of
@@ -346,7 +347,7 @@ class HeldRows(Rows):
         self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows as one block, with those of the `wanted` columns that are held."""
+        """Yield the rows as one block, with the `wanted` columns that are held."""
         held = self._block.columns
         columns = {role: held[role] for role in wanted if role in held}
         yield lambda: replace(self._block, columns=columns)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ColumnarFormat = Literal["parquet", "arrow"]
 MAGIC: dict[bytes, ColumnarFormat] = {
-    b"PAR1\x15": "parquet",  # and how its first structure begins: text may begin with PAR1
+    b"PAR1\x15": "parquet",  # with the start of its first structure: text may begin with PAR1
     b"ARROW1\0\0": "arrow",
     b"\xff\xff\xff\xff": "arrow",  # a stream
 }
@@ -41,7 +41,7 @@ class Columnar(NamedColumns):
             super().__init__(schema, what, stated, source.name, kind)
 
     def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
-        """Yield the columns at these places; whoever watches hears of their share of the file."""
+        """Yield the columns at these places, and report their share of the file as progress."""
         with (
             reading(self.source) as hear,
             _opened(self.source, self._form) as (schema, n_rows, read),
@@ -54,7 +54,7 @@ class Columnar(NamedColumns):
 
 
 def columnar_form(source: Source, start: bytes) -> ColumnarFormat | None:
-    """Tell a Parquet or Arrow file by its first bytes; None for any other."""
+    """Recognise a Parquet or Arrow file by its first bytes; None for any other."""
     if start.startswith(FEATHER_1):
         raise InputError(
             "is a Feather file of version 1, which is no longer read",
@@ -70,7 +70,7 @@ def whole_table(source: Source, form: ColumnarFormat) -> "pa.Table":
 
     with _opened(source, form) as (schema, _, read):
         if len(set(schema.names)) < len(schema.names):
-            raise InputError("has two columns of one name", source=source.name)
+            raise InputError("has two columns with the same name", source=source.name)
         return pa.Table.from_batches(read(schema.names), schema)
 
 
@@ -86,7 +86,7 @@ def _opened(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Schema",
         except InputError:
             raise
         except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-            reason = printable(str(error), 300) or "it asks for more memory than there is"
+            reason = printable(str(error), 300) or "it needs more memory than there is"
             raise InputError(
                 f"cannot be read as {form}: {reason}",
                 source=source.name,
@@ -98,7 +98,7 @@ def _opened(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Schema",
 def _parquet(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None, Any]]:
     from pyarrow import parquet
 
-    # Reading ahead pays where each reading is a question to a server; it holds more in memory.
+    # Reading ahead is faster where each read is a request to a server; it takes more memory.
     with parquet.ParquetFile(file, pre_buffer=source.is_url) as opened:
 
         def read(names: list[str]) -> "Iterator[pa.RecordBatch]":
@@ -115,7 +115,7 @@ def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None,
     start = file.read(8)
     file.seek(0)
     if MAGIC.get(start) != "arrow" and MAGIC.get(start[:4]) != "arrow":
-        # Arrow would take the first bytes of anything for a length, and make room for it.
+        # Arrow would read the first bytes of any file as a length, and allocate that much.
         raise InputError("is neither an Arrow file nor a stream", source=source.name, kind="text")
     if start in MAGIC:
         with pa.ipc.open_file(file) as opened:
@@ -138,15 +138,15 @@ def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None,
 
 
 def _checked(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    """Yield batches of which no offset leads outside of them, as one from anywhere may.
+    """Yield batches after a check that no offset leads outside of them: files may be corrupt.
 
-    A dictionary that a batch shares with the one before is not looked through again.
+    A dictionary that a batch shares with the one before is not checked again.
     """
     import pyarrow as pa
 
     known: dict[int, pa.Array] = {}  # the last dictionary of each column
     for batch in batches:
-        batch.validate()  # that its buffers are as long as they must be
+        batch.validate()  # checks the lengths of its buffers
         for at, column in enumerate(batch.columns):
             if not pa.types.is_dictionary(column.type):
                 column.validate(full=True)
@@ -155,14 +155,14 @@ def _checked(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
             if at not in known or not _same_memory(entries, known[at]):
                 entries.validate(full=True)
                 known[at] = entries
-            # Any entries will do to look through the places in them.
+            # To check the indices, any entries will do.
             places = pa.DictionaryArray.from_arrays(column.indices, pa.nulls(len(entries)))
             places.validate(full=True)
         yield batch
 
 
 def _same_memory(one: "pa.Array", other: "pa.Array") -> bool:
-    """Tell whether two arrays of one type, both of which are there, are the same bytes."""
+    """Tell whether two arrays of one type share the same memory."""
     mine, theirs = (
         [buffer and (buffer.address, buffer.size) for buffer in array.buffers()]
         for array in (one, other)
@@ -197,7 +197,7 @@ def _write(
 
 
 def _large(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
-    """Put tables together until they are as large as a row group should be."""
+    """Combine tables until they are as large as a row group should be."""
     import pyarrow as pa
 
     held: list[pa.Table] = []

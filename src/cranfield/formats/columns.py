@@ -1,4 +1,4 @@
-"""Columns: what a run and judgments may have, and what tools call them."""
+"""Columns: which ones a run and judgments may have, and their names in other tools."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,26 +9,26 @@ from cranfield.formats.block import Role
 
 @dataclass(frozen=True)
 class What:
-    """What some data are: What.RUN or What.QRELS."""
+    """Whether data are a run or judgments: What.RUN or What.QRELS."""
 
     word: str  # in options and errors
-    role: Role  # of the number that says most of a document
-    called: str  # data in memory, in errors
+    role: Role  # of the main number of a document
+    called: str  # in errors, for data in memory
 
-    RUN: ClassVar["What"]  # (an Enum takes as long to look up as the rest of what is done with it)
+    RUN: ClassVar["What"]  # not an Enum, which is slow to look up
     QRELS: ClassVar["What"]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return getattr, (What, self.word.upper())  # there is one of each
+        return getattr, (What, self.word.upper())  # there is only one instance of each
 
     @property
     def number(self) -> str:
-        """What users call the column of that number."""
+        """The name of that number's column for users."""
         return COLUMNS[self.role].public
 
     @property
     def expected(self) -> str:
-        """What that number is, in errors."""
+        """What that number should be, in errors."""
         return f"{COLUMNS[self.role].kind} as the {self.role}"
 
 
@@ -40,12 +40,12 @@ What.QRELS = What("qrels", "grade", "the qrels")
 class Column:
     """A column that a run or judgments may have.
 
-    `names` are those that tools give it: the first one present is taken. `lists` are names that
-    only a run, or only judgments, give to a column whose cells may hold several: so that one table
-    can have both. `several` is what errors call its values, if all files of one table need it or
-    none. `beside` is the role of the column without which it means nothing. `stated_as` is what
-    users call it, if not by its first name. `or_whole`: its numbers are kept as whole numbers if
-    all of them are.
+    `names` are its names in various tools: the first one present is used. `lists` are names that
+    only a run, or only judgments, give to a column whose cells may hold several values: so one
+    table can have both. `several` is the name of its values in errors, if the files of one table
+    must either all have it or all lack it. `beside` is the role of the column that it needs.
+    `stated_as` is its name for users, if that is not the first of `names`. `or_whole`: its numbers
+    are kept as whole numbers if all of them are.
     """
 
     of: tuple[What, ...]
@@ -61,14 +61,14 @@ class Column:
 
     @property
     def public(self) -> str:
-        """What users call it."""
+        """Its name for users."""
         return self.stated_as or self.names[0]
 
     def known(self, what: What) -> list[str]:
-        """Return its names in a run, or in judgments, in the order in which they are looked for.
+        """Return its names in a run, or in judgments, in the order in which they are searched for.
 
-        `expected_ids` can be nothing but a column of documents, and comes first; `relevant` may be
-        a column of grades, and comes last.
+        `expected_ids` can only be a column of documents, and comes first; `relevant` may be a
+        column of grades, and comes last.
         """
         lists = self.lists.get(what, ())
         sure = [name for name in lists if name.endswith(("ids", "_id"))]
@@ -97,14 +97,14 @@ _SCORE = (
 _GROUP = "subtopic subtopic_id intent intent_id aspect group"
 _WEIGHT = "weight subtopic_weight intent_weight"
 _CHANCE = "inclusion_probability probability inclusion_prob iprob"
-_SPANS = "of judgments by span: the first position, and the one after the last; both or none"
+_SPANS = "for judgments by span: the first position, and the one after the last; both or neither"
 _COSTS = "what it costs to look at the document (seconds, or characters); optional, for CWL"
-_STRATA = "of judgments that are a sample; whole numbers"
+_STRATA = "for judgments that are a sample; whole numbers"
 _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
 
 
 def _lists(before: str, others: str) -> list[str]:
-    """Return names of columns of several ids: each word with each ending, and others."""
+    """Return names of columns with several ids: each word with each ending, and others."""
     return [*(f"{word}_{end}" for word in before.split() for end in _ENDS.split()), *others.split()]
 
 
@@ -120,7 +120,7 @@ _RETRIEVED = _lists(
 _SCORES = ["scores", "similarities", "retrieved_scores", "similarity_scores", "retrieval_scores"]
 _GRADES = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
 
-#: Every column, in the order in which they are looked for, and written.
+#: Every column, in the order in which they are searched for and written.
 COLUMNS: Mapping[Role, Column] = {
     "query": Column(_BOTH, "id", _QUERY.split(), needed=True),
     "doc": Column(
@@ -138,7 +138,7 @@ COLUMNS: Mapping[Role, Column] = {
         or_whole=True,
     ),
     "group": Column(
-        _QRELS, "id", _GROUP.split(), several="subtopics", meaning="of judgments by subtopic"
+        _QRELS, "id", _GROUP.split(), several="subtopics", meaning="for judgments by subtopic"
     ),
     "weight": Column(
         *(_QRELS, "number", _WEIGHT.split()),
@@ -167,7 +167,7 @@ COLUMNS: Mapping[Role, Column] = {
         beside="start",
         meaning=_SPANS,
     ),
-    # Of trec_eval's files of preferences; no table has them.
+    # Only for trec_eval's files of preferences, not for tables.
     "subgroup": Column((), "id", ["subgroup"]),
     "level": Column((), "number", ["level"]),
 }
@@ -179,10 +179,10 @@ IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
 FRACTIONS = frozenset(
     role for role, column in COLUMNS.items() if column.kind == "number" and not column.or_whole
 )
-ALL_RELEVANT = None  # stated in the place of a column of grades
+ALL_RELEVANT = None  # stated instead of a column of grades
 
 ColumnsLike = Mapping[str, str | int | None]
-# What the columns of a table are called, of both sides: in one mapping, or one for each.
+# The names of the columns for judgments and run: in one mapping, or one for each.
 ColumnsOfBoth = Mapping[str, str | int | ColumnsLike | None]
 
 
@@ -198,15 +198,15 @@ def in_order(roles: Iterable[Role]) -> list[Role]:
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name as it is compared."""
+    """Return a column's name in the form in which names are compared."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def numbers_in(found: Iterable[Role]) -> frozenset[Role]:
-    """Return which roles among these are not the ids of query and document."""
+    """Return the roles among these that are not the ids of query and document."""
     return frozenset(found) - {"query", "doc"}
 
 
 def understood(names: Sequence[str], found: Mapping[Role, int]) -> str:
-    """Return which columns were taken, in words."""
+    """Return which columns are used, in words."""
     return ", ".join(names[at] for at in found.values())

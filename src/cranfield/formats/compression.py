@@ -18,13 +18,13 @@ _BZ2_BLOCKS = {b"1AY&SY", b"\x17rE8P\x90"}
 
 def compression_of(start: bytes) -> str | None:
     """Return how a file is compressed that begins with these ten bytes; None if it is not."""
-    if start.startswith(b"BZh") and start[4:] in _BZ2_BLOCKS:  # text may begin so, too
+    if start.startswith(b"BZh") and start[4:] in _BZ2_BLOCKS:  # text may begin with BZh, too
         return "bz2"
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
 
 
 class KeptOpen(io.RawIOBase):
-    """A file that whoever reads or writes it cannot close; `hear` is told how much is read."""
+    """A file that its reader or writer cannot close; calls `hear` with the bytes of each read."""
 
     def __init__(self, file: IO[bytes], hear: Callable[[int], None] = lambda n: None) -> None:
         self._file = file
@@ -39,30 +39,30 @@ class KeptOpen(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Whether one can go to any place in it."""
+        """Whether any position can be sought."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place."""
+        """Go to a position."""
         return self._file.seek(offset, whence)
 
     def readinto(self, buffer: Any) -> int:
-        """Read into the buffer; tell how many bytes."""
+        """Read into the buffer; return the number of bytes."""
         n: int = self._file.readinto(buffer)  # type: ignore[attr-defined] # a raw file has it
         self._hear(n)
         return n
 
     def write(self, data: Any) -> int:
-        """Write; tell how many bytes."""
+        """Write; return the number of bytes."""
         return self._file.write(data)
 
 
 def decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
-    """Return what a compressed file holds."""
+    """Return a decompressed view of a compressed file."""
     if kind == "gzip":
         import gzip
 
-        # It asks byte by byte for the zeros that may follow.
+        # It reads the zeros that may follow byte by byte.
         return cast(IO[bytes], gzip.open(io.BufferedReader(KeptOpen(stored))))
     if kind == "bz2":
         import bz2
@@ -74,13 +74,13 @@ def decompressed(stored: IO[bytes], kind: str) -> IO[bytes]:
         return cast(IO[bytes], lzma.open(stored))
     import pyarrow as pa
 
-    # Its own read() loses the memory that it was to fill, where the bytes cannot be decompressed.
+    # Its own read() leaks memory where the bytes cannot be decompressed.
     unpacked = pa.CompressedInputStream(pa.PythonFile(KeptOpen(stored), "r"), kind)
     return cast(IO[bytes], KeptOpen(cast(IO[bytes], unpacked)))
 
 
 def compressed(stored: Any, suffix: str) -> AbstractContextManager[Any]:
-    """Return what compresses as the suffix of a name says, and ends with its `with` block."""
+    """Return a context manager that compresses as the suffix of the name says."""
     if suffix == ".gz":
         import gzip
 

@@ -1,9 +1,9 @@
-"""Separated values with a header: CSV and TSV as RFC 4180 has them, and BEIR's qrels.
+"""Separated values with a header: CSV and TSV as in RFC 4180, and BEIR's qrels.
 
 Fields are separated by a comma, a tab, a semicolon or a bar. A field that begins with a quotation
-mark ends with one, or is refused, and may hold separators, line ends and doubled quotation marks;
-elsewhere a quotation mark is a character like any other. Blank lines are passed over; white space
-around a field belongs to it.
+mark must end with one, and may hold separators, line ends and doubled quotation marks; elsewhere a
+quotation mark is a character like any other. Blank lines are skipped; white space around a field
+belongs to it.
 """
 
 import csv
@@ -76,11 +76,11 @@ class Delimited(Lines):
         )
 
     def place(self, role: Role) -> str:
-        """Return which column has a role, in words."""
+        """Return the column of a role, in words."""
         return f"column {self.names[self.columns[role]]!r}"
 
     def query_of(self, line: bytes) -> bytes | None:
-        """Return the line's query, None for a line that is no data."""
+        """Return the line's query, None for a line without data."""
         at = self.columns["query"]
         if b'"' in line:
             fields = _fields(line, self._separator)
@@ -91,14 +91,14 @@ class Delimited(Lines):
         return fields[at]
 
     def cut(self, data: Bytes) -> int:
-        """Return where the rows of the last query begin, 0 if the whole is one query's."""
+        """Return where the rows of the last query begin, 0 if all rows have one query."""
         if not (data == _QUOTE).any():
             return super().cut(data)
         raw = data.tobytes()
         end = raw.rfind(b"\n") + 1
         if _without_quotes(np.frombuffer(raw[:end], np.uint8), self._separator) is not None:
             return query_change(raw[:end], self.query_of)
-        # Somewhere a line end or a separator is quoted: only reading it all tells where rows end.
+        # A line end or a separator is quoted somewhere: only a full parse shows where rows end.
         lines = raw[:end].splitlines(keepends=True)
         offset = [0, *accumulate(map(len, lines))]
         query: bytes | None = None
@@ -122,7 +122,7 @@ class Delimited(Lines):
         return change
 
     def cells_of(self, raw: bytes, first: int) -> Cells:
-        """Return what the columns of `lists` hold in a block of lines."""
+        """Return the columns of `lists` in a block of lines."""
         places = list(map(self.names.index, self.lists.values()))
         records = list(self.records(raw))
 
@@ -133,7 +133,7 @@ class Delimited(Lines):
         return Cells.of(self.lists, rows, where)
 
     def records(self, raw: bytes) -> Iterator[Record]:
-        """Yield the lines of data, and what is wrong with their columns."""
+        """Yield the lines of data, with the faults of their columns."""
         lines = raw.splitlines(keepends=True)
         begin = 0
         for n_lines, fields, problem in _records([*lines, _SENTINEL], self._separator):
@@ -142,12 +142,12 @@ class Delimited(Lines):
             if n_lines > len(lines):
                 if begin >= len(lines):
                     return
-                fault = InputError("a quotation mark opens a field and none closes it", kind="text")
+                fault = InputError("a quotation mark opens a field and is not closed", kind="text")
             elif problem is not None:
                 fault = InputError(
-                    f"a field is not as it should be: {problem}",
-                    hint="A field that begins with a quotation mark ends with one; a quotation "
-                    "mark that belongs to such a field is written twice.",
+                    f"a field is malformed: {problem}",
+                    hint="A field that begins with a quotation mark must end with one; a quotation "
+                    "mark within such a field is written twice.",
                     kind="text",
                 )
             elif not text:
@@ -187,18 +187,18 @@ class Delimited(Lines):
         return arrays
 
 
-_SENTINEL = b'""\n'  # a record of its own, unless a field is still open
+_SENTINEL = b'""\n'  # a separate record, unless a field is still open
 
 
 def _fields(line: bytes, separator: bytes) -> list[bytes]:
-    """Return the fields of a line, as far as they can be told."""
+    """Return the fields of a line; of a malformed one, those that can be read."""
     return next((fields for _, fields, _ in _records([line], separator)), [])
 
 
 def _records(
     lines: Iterable[bytes], separator: bytes
 ) -> Iterator[tuple[int, list[bytes], str | None]]:
-    """Yield (lines read so far, fields, what is wrong) of each record."""
+    """Yield (lines read so far, fields, fault) of each record."""
     texts = (line.decode("latin-1") for line in lines)
     reader = csv.reader(texts, delimiter=separator.decode(), strict=True)
     while True:
@@ -214,10 +214,10 @@ def _records(
 
 
 def _without_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
-    """Return the text without quotation marks, None if they are there for a reason.
+    """Return the text without quotation marks, None if they are needed.
 
-    They are not, if each that opens a field is followed by the one that closes it, with no line
-    end and no separator in between.
+    They are not needed if each one that opens a field is followed by one that closes it, without a
+    line end or separator in between.
     """
     quotes = np.flatnonzero(raw == _QUOTE)
     if len(quotes) % 2 or len(quotes) == 0:
@@ -234,9 +234,9 @@ def _without_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
 
 
 def _rows(separator: bytes | None, file: Beginning) -> Delimited:
-    """Return a file with a header, or whose columns are numbered.
+    """Return a file with a header, or with numbered columns.
 
-    The `separator` is None if it is the one that the first line has most of.
+    If `separator` is None, it is the most frequent one in the first line.
     """
     file.refuse_long_line()
     begin, line = _first_line(file.sample)
@@ -267,7 +267,7 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
 
 
 def _sniffed(file: Beginning) -> Delimited | None:
-    """Return a file whose first line names a column of queries, and one of documents."""
+    """Return a file whose first line names a column of queries and one of documents."""
     if file.are_numbered:
         return None
     file.refuse_long_line()
@@ -292,7 +292,7 @@ def _sniffed(file: Beginning) -> Delimited | None:
 
 
 def _first_line(sample: bytes) -> tuple[int, bytes]:
-    """Return where the first line begins that is not blank, and the line."""
+    """Return the first line that is not blank: where it begins, and the line."""
     body = sample.removeprefix(BYTE_ORDER_MARK)
     begin = len(sample) - len(body)
     line = b""
@@ -324,7 +324,7 @@ def _write(
     blocks: Iterable[Block],
     target: Target,
 ) -> None:
-    """Write rows below their names, or those of a stated `header`."""
+    """Write rows below the names of their columns, or below a stated `header`."""
     if header is not None and target.what is What.RUN:
         raise OptionError("format='beir' is for judgments; a run is written as tsv or csv")
     for i, block in enumerate(blocks):
@@ -339,7 +339,7 @@ def _write(
 
 
 def _quoted(ids: Ids, separator: bytes) -> Ids:
-    """Return ids in quotation marks where they hold what has a meaning in the file."""
+    """Return ids, in quotation marks where they hold a separator, quotation mark or line end."""
     special = (separator, b'"', *WHITE_SPACE)
     if not holding(ids, special):
         return ids

@@ -1,4 +1,4 @@
-"""Files of runs and judgments: which there are, what they hold, and how they are written."""
+"""Files of runs and judgments: how they are found, recognised, read and written."""
 
 import glob
 import os
@@ -24,7 +24,7 @@ _SAMPLE = 1 << 16
 _LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of data
 
 
-#: Every format, by its name: in the order in which they are shown, and tried on a file.
+#: Every format by its name, in the order in which formats are shown and tried on a file.
 FORMATS: Mapping[str, Format] = {
     one.name: one
     for several in (
@@ -37,7 +37,7 @@ FORMATS: Mapping[str, Format] = {
     )
     for one in several
 }
-# What the end of a file's name says that the file holds.
+# The format that a file name's suffix means.
 SUFFIXES = {suffix: one.name for one in FORMATS.values() for suffix in one.suffixes}
 
 
@@ -49,12 +49,12 @@ def names_of(what: What) -> list[str]:
 
 
 def _format_of(name: str) -> Format:
-    """Return the format of a name, or another name, that is known."""
+    """Return the format with this name or alias, which must exist."""
     return next(one for one in FORMATS.values() if name in (one.name, *one.aliases))
 
 
 def stem_of(source: Source) -> str:
-    """Return the file's name without what only says how it is stored: the name of a run."""
+    """Return the file's name without suffixes of format and compression: the name of a run."""
     if source.path == "-":
         return "stdin"
     root, suffix = source.name_parts
@@ -65,7 +65,7 @@ def stem_of(source: Source) -> str:
 
 
 class Files(Rows):
-    """The rows of one file, or of several as one table; opened when they are first asked for."""
+    """The rows of one file, or of several as one table; opened on first use."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Files(Rows):
         self._rows: list[Rows] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs: wherever it is, it opens the files anew."""
+        """Return what a copy needs: it opens the files again."""
         return {**self.__dict__, "_rows": None}
 
     @property
@@ -100,12 +100,12 @@ class Files(Rows):
         return self._rows
 
     def beside(self, what: What, columns: ColumnsLike | None) -> "Files":
-        """Return the other side of the same files: what can be read only once is read once."""
+        """Return the other side of the same files, with shared sources: a pipe is read once."""
         return Files(self.sources, what, self._form, columns)
 
     @property
     def names(self) -> Sequence[str]:  # type: ignore[override] # known once they are opened
-        """What the columns of the first file are called."""
+        """The names of the first file's columns."""
         return self.rows[0].names
 
     @property
@@ -125,18 +125,18 @@ class Files(Rows):
 
     @property
     def twice(self) -> str:  # type: ignore[override] # known once they are opened
-        """What else it may mean that a document occurs twice."""
+        """Another possible reason why a document occurs twice, for errors."""
         return self.rows[0].twice
 
     @property
     def lists_of(self) -> ListsOf | None:  # type: ignore[override] # known once they are opened
-        """Of what the files are lists alone."""
+        """What the lists hold, if the files are plain lists."""
         return self.rows[0].lists_of
 
     def _refuse_mixture(self, rows: Sequence[Rows]) -> None:
         """Raise InputError unless all files have the same columns, where that matters.
 
-        And for lists of ids, whose queries are those of one file.
+        Also for several files of plain lists, whose queries are numbered within one file.
         """
         for one, source in zip(rows, self.sources, strict=True):
             if one.lists_of == "ids" and len(rows) > 1:
@@ -151,7 +151,7 @@ class Files(Rows):
                 if column.several and (role in one.numbers) != (role in rows[0].numbers):
                     raise InputError(
                         f"was read as {one.form}, and {self.sources[0].name} as {rows[0].form}: "
-                        f"files of one table all have {column.several}, or none has",
+                        f"either all files of one table have {column.several}, or none of them",
                         source=source.name,
                         kind="columns",
                     )
@@ -192,8 +192,8 @@ def file_rows(
 ) -> Rows:
     """Return the rows of a file, a folder, a URL, or of several files as one table.
 
-    `name` is the format's, None if it is to be found out. Raises OptionError for a format or a
-    column that does not exist. What is wrong with the files is an error when they are read.
+    `name` is the format's; None: it is detected. Raises OptionError for a format or a column that
+    does not exist. Errors in the files are raised when they are read.
     """
     form = None
     if name is not None:
@@ -213,7 +213,7 @@ def file_rows(
 
 
 def _expanded(path: str, what: What) -> list[str]:
-    """Return the files that a path names: itself, or those of a glob or a folder."""
+    """Return the files that a path names: the path alone, or the files of a glob or folder."""
     if os.path.isdir(path):
         return _in_folder(path, what)
     if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
@@ -225,7 +225,7 @@ def _expanded(path: str, what: What) -> list[str]:
 
 
 def _in_folder(path: str, what: What) -> list[str]:
-    """Return the files of a BEIR folder's judgments, or of a table written in parts."""
+    """Return the files with a BEIR folder's judgments, or with the parts of a table."""
     names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
     if what is What.QRELS and "qrels" in names and os.path.isdir(os.path.join(path, "qrels")):
         return _in_folder(os.path.join(path, "qrels"), what)
@@ -247,15 +247,15 @@ def _in_folder(path: str, what: What) -> list[str]:
     raise InputError(
         f"is a directory, not a file; it holds {shown}",
         source=path,
-        hint="Of a BEIR folder, qrels/test.tsv is read; of any other, its Parquet files, as one "
-        "table. Name the file, or several by a glob in quotation marks.",
+        hint="In a BEIR folder, qrels/test.tsv is read; in any other, the Parquet files, as one "
+        "table. Name the file, or several files by a glob in quotation marks.",
     )
 
 
 def _recognised(
     source: Source, what: What, form: Format | None, columns: ColumnsLike | None
 ) -> Rows:
-    """Return a file's rows, in the format that is stated, or else found from content and name."""
+    """Return a file's rows, in the stated format or the one detected from content and name."""
     file = Beginning(source, what, _sample(source), columns)
     if form is None:
         able = [one for one in FORMATS.values() if one.holds(what)]
@@ -275,12 +275,12 @@ def _recognised(
 
 
 def _sniffed(file: Beginning, formats: Iterable[Format]) -> Rows | None:
-    """Return the rows of the first format that the file looks like."""
+    """Return the rows in the first format that the file looks like."""
     return next((rows for one in formats if (rows := one.sniff(file)) is not None), None)
 
 
 def _is_binary(sample: bytes) -> bool:
-    """Tell whether a file begins as one that is no text."""
+    """Tell whether the first bytes of a file are not text."""
     return any(sample.startswith(magic) for one in FORMATS.values() for magic in one.magic)
 
 
@@ -292,15 +292,15 @@ def _refuse_no_text(source: Source, sample: bytes) -> None:
         raise InputError(
             f"holds no data in its first {len(sample):,} bytes, only comments and blank lines",
             source=source.name,
-            hint="The file is read no further: remove what is above the data.",
+            hint="Remove the lines above the data: the file is not read further.",
         )
 
 
 def what_is(path: Path) -> What | None:
-    """Tell a run from judgments by the file's columns, or else its name; None if that cannot be."""
+    """Distinguish runs and judgments by the file's columns, or else its name; None if unclear."""
     first = _expanded(os.fspath(path), What.QRELS)[0]
     if not os.path.isfile(first):
-        return None  # what can be read only once is not looked at
+        return None  # a pipe is not read for this
     source = Source(first)
     name = os.path.basename(source.path).lower()
     if "qrels" in name or source.suffix == ".qrels":
@@ -309,7 +309,7 @@ def what_is(path: Path) -> What | None:
         taken = _recognised(source, What.QRELS, None, None).form.split(", ")
     except InputError:
         return What.RUN
-    if taken[0].startswith("JSON: "):  # grades or scores, both are numbers
+    if taken[0].startswith("JSON: "):  # these may be grades or scores
         return What.RUN if source.suffix == ".run" else None
     if taken[0].startswith("TREC"):
         lines = [line.split() for line in _sample(source).splitlines() if is_data(line)]
@@ -319,9 +319,9 @@ def what_is(path: Path) -> What | None:
 
 
 def _sample(source: Source) -> bytes:
-    """Return some first lines of the file, so many that a line of data is among them.
+    """Return the first lines of the file, enough to include a line of data.
 
-    A line longer than any that is read may be cut off, and so may be what is no text.
+    A line beyond the greatest length, and a binary file, may be cut off.
     """
     size = _SAMPLE
     while True:
@@ -343,7 +343,7 @@ def _sample(source: Source) -> bytes:
 
 
 def format_to_write(path: Path, name: str | None) -> Format:
-    """Return the format to write: the one stated, or the one that the file's suffix names."""
+    """Return the format to write: the stated one, or the one that the file's suffix names."""
     suffix = Source(path).suffix
     if name is None and suffix and suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
@@ -377,18 +377,18 @@ def write_rows(form: Format, target: Target, blocks: Callable[[], Iterable[Block
     except InputError as error:
         if error.source is not None:
             raise
-        raise error.at(target.path) from None  # of data in memory
+        raise error.at(target.path) from None  # the error of data in memory
 
 
 def write_groups(path: Path, name: str | None, groups: Groups) -> None:
-    """Write judgments in groups: as trec_eval has them, or a table with a column of subtopics."""
+    """Write judgments in groups: in a format of trec_eval, or as a table with subtopics."""
     able = [one for one in FORMATS.values() if _can_hold(one, groups)]
     form = format_to_write(path, name)
     if name is None and form.name == "trec" and groups.weights is None:
         form = next(one for one in able if one.is_for_groups)
     if form not in able:
         raise OptionError(
-            f"format={form.name!r} cannot hold these judgments in groups; choose of "
+            f"format={form.name!r} cannot hold these judgments in groups; choose one of "
             f"{', '.join(one.name for one in able)}"
         )
     write_rows(
@@ -402,6 +402,6 @@ def _can_hold(form: Format, groups: Groups) -> bool:
     if form.qrels is None:
         return False
     columns = form.qrels.columns
-    # In a table, a level that is a fraction is a grade like any other.
+    # In a table, fractions are grades like any others.
     held = {*roles_of(What.QRELS), "level"} if columns is None else set(columns)
     return groups.numbers <= held

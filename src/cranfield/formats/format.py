@@ -12,11 +12,11 @@ from cranfield.formats.text import LONGEST_LINE, data_begin, too_long
 
 @dataclass(frozen=True)
 class Beginning:
-    """A file whose rows are wanted: its first lines, and its columns if they were stated."""
+    """A file to read: its first lines, and its columns if they were stated."""
 
     source: Source
     what: What
-    sample: bytes  # some first lines, one of data among them
+    sample: bytes  # the first lines, with at least one line of data
     columns: ColumnsLike | None = None
 
     @property
@@ -25,7 +25,7 @@ class Beginning:
         return any(isinstance(at, int) for at in (self.columns or {}).values())
 
     def refuse_long_line(self) -> None:
-        """Raise InputError if the first line of data is longer than what is read as one."""
+        """Raise InputError if the first line of data is longer than a line may be."""
         begin = data_begin(self.sample) or 0
         end = self.sample.find(b"\n", begin)
         if (end if end >= 0 else len(self.sample)) - begin >= LONGEST_LINE:
@@ -34,26 +34,26 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Target:
-    """A file to be written."""
+    """A file to write."""
 
     path: str
     what: What
     tag: str = ""  # the system's name, for a TREC run
-    is_text: bool = True  # False: some ids are no UTF-8, which columns of text cannot hold
+    is_text: bool = True  # False: some ids are not UTF-8, and columns of text cannot hold them
 
     @property
     def suffix(self) -> str:
-        """What the file's name says that it is."""
+        """The suffix of the file's name."""
         return Source(self.path).suffix
 
 
 @dataclass(frozen=True)
 class Holds:
-    """What a row of a format has room for, of a run or of judgments.
+    """Which columns a format can hold, for a run or for judgments.
 
-    `row` says what it looks like, for the documentation. `columns` are the roles that it holds
-    beside the ids of query and document; None: any. `one_number`: only the first of them that there
-    is. `needs_rank`: it has a rank, also where the run has none.
+    `row` describes a row, for the documentation. `columns` are the roles that it can hold besides
+    the ids of query and document; None: any. `one_number`: it holds only the first of these that
+    exists. `needs_rank`: it has a rank, even if the run has none.
     """
 
     row: str
@@ -74,19 +74,19 @@ class Format:
     """One way in which files hold runs or judgments; `files.FORMATS` has them all.
 
     Args:
-        name: what users call it: `format=`, `--run-format`.
-        title: what the documentation calls it.
+        name: the name for users: `format=`, `--run-format`.
+        title: the name in the documentation.
         write: writes blocks of rows. The blocks of a run have ranks where the format needs them.
-        read: returns the rows of a file in this format, found or stated.
+        read: returns the rows of a file in this format, detected or stated.
         sniff: returns the rows of a file that looks as if it were in this format; None if it does
             not.
-        magic: the first bytes of such a file, if it is no text.
-        suffixes: what the names of such files end with.
-        is_named: whether the suffix alone says that a file is in this format. Else, as with
-            `.txt`, its lines say so.
-        qrels, runs: what it has room for; None if it cannot hold such data.
+        magic: the first bytes of such a file, if it is not text.
+        suffixes: the endings of such files' names.
+        is_named: whether the suffix alone decides that a file is in this format. If not, as for
+            `.txt`, its lines decide.
+        qrels, runs: what it can hold; None if it cannot hold such data.
         aliases: other names for judgments in this format.
-        has_empty: whether it can say that a query has no rows.
+        has_empty: whether it can hold a query without rows.
 
     """
 
@@ -104,7 +104,7 @@ class Format:
     has_empty: bool = False
 
     def holds(self, what: What) -> Holds | None:
-        """Return what it has room for; None if it cannot hold such data."""
+        """Return what it can hold; None if it cannot hold such data."""
         return self.runs if what is What.RUN else self.qrels
 
     @property

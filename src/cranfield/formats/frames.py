@@ -1,4 +1,4 @@
-"""Tables in memory: whatever hands out Arrow data, numpy and scipy arrays, lists of rows."""
+"""Tables in memory: objects that export Arrow data, numpy and scipy arrays, lists of rows."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 
 class ArrowTable(Protocol):
-    """A table that hands out Arrow data by the PyCapsule interface: pandas, polars, pyarrow, ..."""
+    """A table that exports Arrow data by the PyCapsule interface: pandas, polars, pyarrow, ..."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a capsule with an Arrow stream."""
 
 
 class LazyTable(Protocol):
-    """A table that is still to be made: a polars LazyFrame."""
+    """A table that is not computed yet: a polars LazyFrame."""
 
     def collect(self) -> Any:
         """Return the table."""
 
 
 def is_table(data: object) -> TypeGuard[ArrowTable]:
-    """Tell whether the object hands out Arrow data, or will once it is collected."""
+    """Tell whether the object exports Arrow data, or will once it is collected."""
     return hasattr(data, "__arrow_c_stream__") or _is_lazy(data) or _is_dataset(data)
 
 
 def is_stream(data: object) -> TypeGuard[ArrowTable]:
-    """Tell whether the object hands out Arrow data once, as a RecordBatchReader: without length."""
+    """Tell whether the object exports Arrow data once, as a RecordBatchReader: without length."""
     return hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__len__")
 
 
@@ -57,17 +57,17 @@ class Dataset(Protocol):
     """A table of Hugging Face's datasets."""
 
     def with_format(self, name: str) -> Any:
-        """Return the table so that rows are handed out in this form."""
+        """Return the table, with its rows in this format."""
 
 
 def _is_dataset(data: object) -> TypeGuard[Dataset]:
-    """Tell whether the object is a Dataset, and no stream of rows."""
+    """Tell whether the object is a Dataset, not a stream of rows."""
     is_theirs = type(data).__module__.startswith("datasets.")
     return is_theirs and hasattr(data, "with_format") and hasattr(data, "__len__")
 
 
 class TableRows(NamedColumns):
-    """The rows of Arrow data, or of what is turned into such."""
+    """The rows of Arrow data, or of data converted to Arrow."""
 
     def __init__(
         self,
@@ -90,13 +90,13 @@ class TableRows(NamedColumns):
 
 
 def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
-    """Return what hands out Arrow data as a table; `name` is what errors call it."""
+    """Return an object that exports Arrow data as a table; `name` is its name in errors."""
     import pyarrow as pa
 
     if _is_lazy(data):
         try:
             data = data.collect()
-        except Exception as error:  # polars has many, which nobody else knows
+        except Exception as error:  # polars has many error classes of its own
             raise InputError(f"cannot be collected: {error!s:.300}", source=name) from error
     if _is_dataset(data):
         data = data.with_format("arrow")[:]  # its own Arrow table, select()ed
@@ -104,7 +104,7 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
         # Not pa.table(), which imports pandas wherever it is installed.
         return pa.RecordBatchReader.from_stream(data).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
-        # Of a Python error below, Arrow shows the traceback, too.
+        # Arrow's message includes the traceback of a Python error.
         said = "; ".join(map(str, error.args)).partition(". Detail: ")[0]  # with the column's name
         problem = f"cannot be read as a table: {said:.300}"
         hint = None
@@ -114,7 +114,7 @@ def arrow_table(data: ArrowTable, name: str) -> "pa.Table":
 
 
 def _refuse_sets(frame: Any, name: str, what: What) -> None:
-    """Raise InputError for a set in the place of a ranking."""
+    """Raise InputError for a set where a ranking is expected."""
     if name in frame and any(isinstance(cell, Set) for cell in frame[name]):
         problem = f"column {name!r} holds a set, which has no order"
         raise InputError(problem, source=what.called, hint="Give lists, best first.")
@@ -128,12 +128,13 @@ def _rows_of_columns(
     form: str,
     is_ranking: bool = False,
 ) -> TableRows:
-    """Return the rows of the columns that are needed, which `column_of` makes of role and place."""
+    """Return the rows of the needed columns; `column_of` makes one from its role and place."""
     import pyarrow as pa
 
     found = take_columns(names, what, stated, what.called)
     table = pa.table({names[at]: column_of(role, at) for role, at in found.items()})
-    by_name = {COLUMNS[role].public: names[at] for role, at in found.items()}  # as columns move
+    # By name, since the places of columns change below.
+    by_name = {COLUMNS[role].public: names[at] for role, at in found.items()}
     return TableRows(table, what, by_name, form, is_ranking)
 
 
@@ -187,9 +188,9 @@ def _each(
     what: What,
     errors: Errors,
 ) -> list[Any]:
-    """Return what is read of each row; `none` where that is refused and errors are skipped.
+    """Return what `read` returns for each row; `none` for rows that errors="skip" skips.
 
-    An InputError names the row; `kind` is its sort of fault.
+    An InputError names the row; `kind` is the kind of fault.
     """
     found = []
     for i, row in enumerate(rows):
@@ -204,7 +205,7 @@ def _each(
 
 
 def _listed(values: Sequence[Any], name: str, role: Role, what: What, errors: Errors) -> "pa.Array":
-    """Return ids or numbers as an Arrow column; what is none is empty or NaN, seen later."""
+    """Return ids or numbers as an Arrow column; faults become empty or NaN, reported later."""
 
     def number(value: Any) -> Any:
         if is_number(value):
@@ -243,7 +244,7 @@ def is_sparse(data: object) -> TypeGuard[Sparse]:
 def sparse_rows(data: Sparse, what: What) -> TableRows:
     """Return the stored entries of a sparse matrix: rows are queries, columns documents.
 
-    Their ids are their numbers, from 0. What is stored counts, a zero, too.
+    Their ids are their numbers, from 0. Stored zeros count, too.
     """
     entries = data.tocoo()
     row, column = (np.asarray(one, np.int64) for one in (entries.row, entries.col))
@@ -283,7 +284,7 @@ def listed_rows(
 ) -> Rows:
     """Return rows: tuples (query, document, number), named tuples, or dicts.
 
-    A run's rows of two, (query, document), are in the order of the ranking.
+    A run's rows of two values, (query, document), are in the order of the ranking.
     """
     rows = list(data)
     if not stated:
@@ -294,7 +295,7 @@ def listed_rows(
     found = ObjectRows(rows, names, get, what, stated)
     if found.lists:
         return found
-    are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # their places count
+    are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     if are_plain:
         n = len(names)
 
@@ -332,7 +333,7 @@ class ObjectRows(Rows):
         self.form, self.name = "rows with lists", what.called
 
     def cells(self) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold; what a row has not is None."""
+        """Yield the columns of `lists`; None for a field that a row lacks."""
 
         def where(first: int, row: int) -> tuple[None, str]:
             return None, f"row {first + row}: {self._data[first + row]!r:.120}"
@@ -344,7 +345,7 @@ class ObjectRows(Rows):
             yield Cells(columns, partial(where, begin))
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Refuse: these rows are read as cells."""
+        """Raise an error: these rows are read as cells."""
         raise NotImplementedError
 
 
@@ -358,7 +359,7 @@ def _or_none(read: Callable[[Any], Any], row: Any) -> Any:
 def _fields_of(
     first: Any, what: What, stated: ColumnsLike | None
 ) -> tuple[list[str], Callable[[Any], Callable[[Any], Any]]]:
-    """Return the names of a row's fields, and what makes, of a name or place, what reads it."""
+    """Return the names of a row's fields, and a function that makes a field's reader."""
     usual = ["query_id", "doc_id", what.number]
     if isinstance(first, Mapping):
         return list(first), itemgetter
@@ -379,7 +380,7 @@ def _fields_of(
 
 
 def _field(read: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    """Return what reads a field of a row; InputError for a row that has none."""
+    """Return a reader of a field; it raises InputError for a row without the field."""
 
     def field(row: Any) -> Any:
         try:
@@ -395,7 +396,7 @@ def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Error
     if is_table(data):
         kind = type(data).__module__.partition(".")[0]
         rows = TableRows(arrow_table(data, what.called), what, columns, f"{kind} table")
-        if rows.lists and what is What.RUN and kind == "pandas":  # Arrow makes lists of its sets
+        if rows.lists and what is What.RUN and kind == "pandas":  # Arrow turns sets into lists
             _refuse_sets(data, rows.lists["doc"], what)
         return rows
     if isinstance(data, np.ndarray) and data.dtype.names:

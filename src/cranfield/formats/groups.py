@@ -35,8 +35,8 @@ Weights = dict[str, dict[str, float]]  # {query: {group: weight}}
 class Groups(Rows):
     """Judgments in groups: {query: {group: [{document: level}, ...]}}, a dict for each subgroup.
 
-    `weights`, if there are any, is what each group counts: {query: {group: weight}}. `rows` are
-    those that the groups were read from, None for a dict.
+    `weights`, if there are any, are {query: {group: weight}}. `rows` are the rows that the groups
+    were read from, None for a dict.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Groups(Rows):
         return Groups(groups, weights, self.left_out, self, self.repeated)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
-        """Yield the rows as one block, of which each has the number of its subgroup, if any."""
+        """Yield the rows as one block, with the number of each row's subgroup, if any."""
         yield self.block
 
     def block(self) -> Block:
-        """Return the rows, with the number of each one's subgroup if there are several."""
+        """Return the rows, with the number of each row's subgroup if there are several."""
         queries, names, docs, numbers, levels = zip(
             *(
                 (query, name, doc, number, level)
@@ -111,8 +111,8 @@ def groups_of_dict(data: Mapping[Any, Any]) -> Groups | None:
     for query, groups in with_text_ids(as_dict(data, "the qrels"), "the qrels").items():
         if not _has_groups(groups):
             raise InputError(
-                f"the qrels: query {query!r} has no groups, and others have",
-                hint="Either every query has {group: {document: level}}, or {document: grade}.",
+                f"the qrels: query {query!r} has no groups, but others have",
+                hint="All queries must have {group: {document: level}}, or all {document: grade}.",
             )
         where = f"the qrels: query {query!r}"
         found[query] = {
@@ -150,7 +150,7 @@ def groups_of_rows(
     errors: Errors,
     duplicates: Duplicates = "refuse",
 ) -> Groups:
-    """Read rows that have a column of groups: subtopics, or those of preferences.
+    """Read rows that have a column of groups: subtopics, or groups of preferences.
 
     Raises InputError for the first row that is wrong, DuplicateError for a document twice in a
     group unless `duplicates` says which one counts, InputError for a query whose weights add up to
@@ -185,7 +185,7 @@ def groups_of_rows(
                 fault = f"expected a weight of 0 or more for {where}, got {share!r}"
             elif share != known:
                 fault = f"{where} has the weight {share!r} here, and {known!r} above"
-                hint = "A subtopic has one weight, which all its rows state."
+                hint = "All rows of a subtopic must have the same weight."
             if fault is not None:
                 faults.add("number", partial(block.error, row, fault, hint), 1, block.number(row))
                 continue

@@ -1,4 +1,4 @@
-"""Header: which of a table's columns has which role, by its name or as the user states it."""
+"""Header: finds the role of each column of a table, by its name or as the user states it."""
 
 import operator
 import re
@@ -23,20 +23,20 @@ from cranfield.formats.values import is_list_cell
 from cranfield.options import is_whole
 
 _MOST_COLUMNS = 10_000
-_ID = ("id", "_id")  # of the query, or else of the document: what no other column is
+_ID = ("id", "_id")  # of the query or the document: the one that no other column has
 _TEXTS = {"query", "question", "topic", "user_input"}  # may be a text beside the query's id
 _QUESTIONS = ("question", "query", "user_input")
-_ASKED_BY = {"user_id", "userid", "user", "topic"}  # what questions may have beside them
-# Columns beside pairs of a query and a document that are no grades, whatever they hold.
+_ASKED_BY = {"user_id", "userid", "user", "topic"}  # columns that may occur beside a question
+# Columns beside pairs of a query and a document that never hold grades.
 _NO_GRADES = frozenset(
     "timestamp ts date datetime time title text split language index".split()  # noqa: SIM905
 ) | {*_TEXTS, *_ID}
-_INDEX = "__index_level_"  # how Arrow calls a column that pandas made of an index without a name
+_INDEX = "__index_level_"  # Arrow's name of a column for a pandas index without a name
 
 
 @cache
 def _roles_by_name(what: What) -> Mapping[str, Role]:
-    """Return {name: role} of every name that is known of such data, those for users first."""
+    """Return {name: role} for every known name of a column in such data, users' names first."""
     roles = roles_of(what)
     found = {COLUMNS[role].public: role for role in roles}
     for role in roles:
@@ -53,11 +53,11 @@ def _is_public(name: object, what: What) -> bool:
 
 
 def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -> dict[Role, int]:
-    """Return which of a table's columns has each role; roles may be missing.
+    """Return the column of each role in a table; roles may be missing.
 
-    A column that is stated for one role is not taken for another by its name. Raises InputError
-    if a stated column is not there, or it cannot be told which of two is meant, OptionError if a
-    column is stated for two roles.
+    A column that is stated for one role is not taken for another by its name. Raises InputError if
+    a stated column is missing, or if two columns may be meant; OptionError if a column is stated
+    for two roles.
     """
     given = stated_roles(stated, what, names)
     found: dict[Role, int] = {}
@@ -93,13 +93,13 @@ def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -
         if beside is not None and beside not in found:
             if role in given:
                 its = COLUMNS[beside].public
-                raise OptionError(f"columns: a {role} is a {its}'s: state the column {its}, too")
-            del found[role]  # of something else
+                raise OptionError(f"columns: a {role} needs a {its}: state the column {its}, too")
+            del found[role]  # it belongs to something else
     return {role: found[role] for role in in_order(found)}
 
 
 def _refuse_two_lists(usual: str, free: Mapping[str, Any], role: Role, what: What) -> None:
-    """Raise InputError if another column may as well be the list that is meant."""
+    """Raise InputError if another column may also be the list that is meant."""
     lists = COLUMNS[role].lists.get(what, ())
     if usual not in lists:
         return
@@ -111,7 +111,7 @@ def _refuse_two_lists(usual: str, free: Mapping[str, Any], role: Role, what: Wha
 
 
 def _take_id(free: dict[str, list[int]], found: dict[Role, int]) -> None:
-    """Take a column `id` for the query, or else the document, whichever has no other column."""
+    """Use a column `id` for the query or, if that has a column already, for the document."""
     usual = next((name for name in _ID if name in free), None)
     if usual is not None and not {"query", "doc"} <= found.keys():
         found["query" if "query" not in found else "doc"] = free.pop(usual)[0]
@@ -120,9 +120,9 @@ def _take_id(free: dict[str, list[int]], found: dict[Role, int]) -> None:
 def _refuse_two_queries(
     names: Sequence[str], free: Mapping[str, list[int]], found: Mapping[Role, int], what: What
 ) -> None:
-    """Raise InputError where each row is a query, and another column may as well name it.
+    """Raise InputError where each row is a query, and another column may also be its id.
 
-    A text beside `id`, or a question beside the user who asked it, or the topic that it has.
+    Examples: a text beside `id`, or a question beside its user or topic.
     """
     if not {"query", "doc"} <= found.keys():
         return
@@ -135,12 +135,12 @@ def _refuse_two_queries(
         raise _which(names[other], names[found["query"]], "query", what)
 
 
-NO_IDS = "no ids"  # the kind of error of a table without a column of queries, or of documents
-_OWN = {What.QRELS: "expected_ids", What.RUN: "retrieved_ids"}  # of one side's documents
+NO_IDS = "no ids"  # kind of error: a table without a column of queries, or of documents
+_OWN = {What.QRELS: "expected_ids", What.RUN: "retrieved_ids"}  # the documents of one side
 
 
 _TEXTS_BESIDE = (
-    " The questions stand beside the ids with --query-texts, which takes the same file, or "
+    " To print the questions next to the ids, use --query-texts, which takes the same file, or "
     "with_texts."
 )
 
@@ -149,7 +149,7 @@ def _which(one: str, other: str, role: Role, what: What) -> InputError:
     public = _OWN[what] if role == "doc" else COLUMNS[role].public
     return InputError(
         f"the columns {one!r} and {other!r} may both be the {public}: which one is meant?",
-        hint=f"Say columns={{{public!r}: {one!r}}} or {{{public!r}: {other!r}}}; on the command "
+        hint=f"State columns={{{public!r}: {one!r}}} or {{{public!r}: {other!r}}}; on the command "
         f"line --columns {public}={one}, or --{what.word}-columns where that file is one of two."
         + (_TEXTS_BESIDE if role == "query" and plain_name(one) in _ID else ""),
         kind="columns",
@@ -159,7 +159,7 @@ def _which(one: str, other: str, role: Role, what: What) -> InputError:
 def take_columns(
     names: Sequence[str], what: What, stated: ColumnsLike | None, source: str
 ) -> dict[Role, int]:
-    """Return which column has each role; InputError if a column is missing that there must be.
+    """Return the column of each role; InputError if a required column is missing.
 
     Judgments may lack a column of grades: see `may_lack_grades`.
     """
@@ -174,7 +174,7 @@ def take_columns(
             continue
         missing, kind = f"has no column {column.public!r}", NO_IDS if role in IDS else "columns"
         for other, at in found.items():
-            if plain_name(names[at]) in column.names:  # it would have been taken by its name
+            if plain_name(names[at]) in column.names:  # it would have been used by its name
                 as_other = f"{names[at]!r:.40} is stated as {COLUMNS[other].public}"
                 missing, kind = f"has no column for {column.public!r}: {as_other}", "columns"
         raise InputError(
@@ -189,10 +189,10 @@ def take_columns(
 def may_lack_grades(
     names: Sequence[str], found: Mapping[Role, int], stated: ColumnsLike | None
 ) -> bool:
-    """Tell whether rows of judgments are all relevant, since there can be no column of grades.
+    """Tell whether all rows of judgments are relevant, since there is no column of grades.
 
-    So it is if it is stated, if the documents are called expected or relevant ones, or if no other
-    column might be a grade, a score or a rank.
+    This holds if it is stated, if the name of the documents' column says expected or relevant, or
+    if no other column might be a grade, a score or a rank.
     """
     if "grade" in stated_roles(stated, What.QRELS, names):
         return True
@@ -206,15 +206,15 @@ def may_lack_grades(
 
 
 def _hint(names: Sequence[str], role: Role, what: What) -> str:
-    """Return what to do about a column that is missing."""
+    """Return a hint about a missing column."""
     if any(_NUMBER.fullmatch(name) for name in names):
         return (
-            "Is the first line data? Of a file without a header, say the columns by their "
+            "Is the first line data? If a file has no header, state the columns by their "
             f"numbers: {by_number(what)}."
         )
     hint = (
         "A run has query_id, doc_id and score (or rank), qrels have query_id, doc_id and "
-        f"relevance, or what other tools call them. {state_columns(what)}"
+        f"relevance, or names that other tools use. {state_columns(what)}"
     )
     if role == "grade":
         ranks = {*COLUMNS["score"].names, *COLUMNS["rank"].names}
@@ -228,7 +228,7 @@ _NUMBER = re.compile(r"\s*[+-]?\d+(?:[.,]\d+)?\s*")
 
 
 def by_number(what: What) -> str:
-    """Return how to say the columns of a file without a header."""
+    """Return how to state the columns of a file without a header."""
     third = what.number
     return (
         f"--{what.word}-columns query_id=1,doc_id=2,{third}=3, "
@@ -237,9 +237,9 @@ def by_number(what: What) -> str:
 
 
 def state_columns(what: What) -> str:
-    """Return how to say which column is which."""
+    """Return how to state the columns."""
     return (
-        f"To say which is which: columns={{{what.word!r}: {{'query_id': ..., 'doc_id': ..., "
+        f"To state the columns: columns={{{what.word!r}: {{'query_id': ..., 'doc_id': ..., "
         f"{what.number!r}: ...}}}}, --{what.word}-columns query_id=...,doc_id=...,{what.number}=..."
     )
 
@@ -248,7 +248,7 @@ _MOST_NAMED = 100
 
 
 def listed_names(names: Sequence[str]) -> str:
-    """Return which columns a table has, in words."""
+    """Return the names of a table's columns, in words."""
     own = [name for name in names if not name.startswith(_INDEX)]
     shown = ", ".join(f"{name!r:.60}" for name in own[:_MOST_NAMED])
     more = f", ... ({len(own):,} in all)" if len(own) > _MOST_NAMED else ""
@@ -265,11 +265,11 @@ def list_columns(
     stated: ColumnsLike | None,
     first: Callable[[int], object],
 ) -> dict[Role, str]:
-    """Return the columns to take of a table whose cells hold several documents; {} of another.
+    """Return the columns to read from a table whose cells hold several documents; else {}.
 
-    The cells do if the column's name says so, if a name of such a column was stated for it, or if
-    that of the `first` row is a list. Numbers are taken from columns of lists only: a single one is
-    the query's.
+    The cells do if the column's name says so, if such a name was stated for the column, or if its
+    cell in the `first` row is a list. Numbers are only read from columns of lists: a single number
+    belongs to the query.
     """
     if not {"query", "doc"} <= found.keys():
         return {}
@@ -292,9 +292,9 @@ def list_columns(
 
 
 def may_split(name: str, names: Sequence[str], stated: ColumnsLike | None) -> bool:
-    """Tell whether a column may hold several ids, as `a;b`: by its name, or as it was stated.
+    """Tell whether a column may hold several ids, as `a;b`: by its name, or as stated.
 
-    `names` are those of all columns.
+    `names` are the names of all columns.
     """
     called = [name]
     for key, column in (stated or {}).items():
@@ -315,10 +315,10 @@ def _is_of_lists(name: str) -> bool:
 def stated_roles(
     stated: ColumnsLike | None, what: What, names: Sequence[str] | None = None
 ) -> dict[Role, str | int | None]:
-    """Return {role: column} of what the user stated; OptionError for what is no role.
+    """Return {role: column} as the user stated it; OptionError for an unknown role.
 
-    A role may be called by any name that is known for its column. With the `names` of the table's
-    columns, a statement that is turned round, {"similarity": "score"}, is turned back.
+    A role may have any known name of its column. With the `names` of the table's columns, a swapped
+    statement, {"similarity": "score"}, is swapped back.
     """
     found: dict[Role, str | int | None] = {}
     roles = _roles_by_name(what)
@@ -344,7 +344,7 @@ def stated_roles(
 
 
 def _is_turned(name: str, column: object, what: What, names: Sequence[str] | None) -> bool:
-    """Tell whether {name: column} has the role in the place of the column."""
+    """Tell whether {name: column} is swapped: the column is given as a role."""
     roles = _roles_by_name(what)
     if _is_public(name, what) or not isinstance(column, str) or plain_name(column) not in roles:
         return False
@@ -354,10 +354,10 @@ def _is_turned(name: str, column: object, what: What, names: Sequence[str] | Non
 
 
 def columns_for(columns: ColumnsOfBoth | None, what: What) -> ColumnsLike | None:
-    """Return what was stated of one side, of what was stated of both.
+    """Return the columns stated for one side, from those stated for both.
 
-    `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for
-    what neither side has.
+    `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
+    column that neither side has.
     """
     if not columns:
         return None
@@ -398,11 +398,11 @@ def _unknown(name: str, known: Sequence[str]) -> OptionError:
     near = get_close_matches(plain_name(name), known, 1)
     guess = f" (did you mean {near[0]!r}?)" if near else ""
     choices = ", ".join(map(repr, known))
-    return OptionError(f"columns: {name!r} is not known{guess}; choose of {choices}")
+    return OptionError(f"columns: {name!r} is not known{guess}; choose one of {choices}")
 
 
 def _of_another(what: What, stated: ColumnsLike) -> str:
-    """Return how to state columns that one of several tables lacks, of the others alone."""
+    """Return how to state columns for some of several tables, where one lacks them."""
     typed = ",".join(f"{name}={'-' if its is None else its}" for name, its in stated.items())
     if what is What.QRELS:
         others, other = "the run alone has", What.RUN.word
@@ -413,14 +413,15 @@ def _of_another(what: What, stated: ColumnsLike) -> str:
         f"If {others} such columns: columns={{{other!r}: {{{shown}, ...}}}}, --{other}-columns "
         f"{typed},... "
     )
-    apart = "To state both sides apart: columns={'qrels': {...}, 'run': {...}}."
+    apart = "To state each side separately: columns={'qrels': {...}, 'run': {...}}."
     if what is What.QRELS:
         return hint + apart
     of_runs = (
-        f"If another run has them, Run(data, columns={{{shown}}}) reads that one by itself, "
+        f"If another run has them, Run(data, columns={{{shown}}}) reads that one alone, "
         f"and `cranfield convert IN OUT --columns {typed}` gives it the usual names. "
     )
-    return of_runs + apart if what.number in stated else hint + of_runs + apart  # or no judgments
+    # Judgments have no score.
+    return of_runs + apart if what.number in stated else hint + of_runs + apart
 
 
 def _two_roles(column: str | int | None, *roles: Role) -> OptionError:
@@ -428,7 +429,7 @@ def _two_roles(column: str | int | None, *roles: Role) -> OptionError:
     shown = f"{column!r:.40}"
     more = "; relevance=None if every row is relevant" if "grade" in roles else ""
     return OptionError(
-        f"columns: {shown} is stated as {first} and as {second}, and has one role{more}"
+        f"columns: {shown} is stated as {first} and as {second}, but can have one role only{more}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Identifiers: what may be the id of a query, a document or a subtopic. The only check of ids."""
+"""Identifiers: the only check of ids of queries, documents and subtopics."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,15 +10,15 @@ from cranfield.errors import InputError
 
 
 def is_id(key: object) -> bool:
-    """Tell whether it may be an id: a text or a whole number."""
+    """Tell whether a key may be an id: a text or a whole number."""
     return isinstance(key, str | int | np.integer) and not isinstance(key, bool)
 
 
 def id_bytes(text: object) -> bytes | None:
     """Return the bytes of a text that may be an id; None for anything else.
 
-    Such a text is not empty, holds no null byte, and every surrogate in it stands for a byte. (Of
-    ids that are bytes already, `Ids.spoilt` tells the same for all at once.)
+    Such a text is not empty, holds no null byte, and every surrogate in it stands for a byte.
+    (`Ids.spoilt` makes the same check for ids that are bytes already, all at once.)
     """
     if not isinstance(text, str) or not text or "\0" in text:
         return None
@@ -29,9 +29,9 @@ def id_bytes(text: object) -> bytes | None:
 
 
 def are_ids(keys: Iterable[Any]) -> bool:
-    """Tell whether all of some keys, which can be looked through again, are texts that are ids."""
+    """Tell whether all keys are texts that may be ids; iterates over the keys twice."""
     try:
-        texts = "".join(keys)  # the quickest way to look at them
+        texts = "".join(keys)  # the fastest check
     except TypeError:
         return False
     if "" in keys or "\0" in texts:
@@ -40,7 +40,7 @@ def are_ids(keys: Iterable[Any]) -> bool:
 
 
 def as_text(key: object, where: str) -> str:
-    """Return an id as text; InputError, which says where, for what may be none."""
+    """Return an id as text; InputError, which names `where`, for a key that cannot be an id."""
     if not is_id(key):
         raise InputError(f"{where}: an id is a text or a whole number, got {key!r:.80}")
     if not isinstance(key, str):
@@ -53,7 +53,7 @@ def as_text(key: object, where: str) -> str:
 
 
 def with_text_ids(data: Mapping[Any, Any], where: str) -> dict[str, Any]:
-    """Return the dict with text ids; InputError if two are the same, or one may be none."""
+    """Return the dict with text ids; InputError if two are equal, or a key cannot be an id."""
     texts = {as_text(key, where): value for key, value in data.items()}
     if len(texts) < len(data):
         raise InputError(f"{where}: two ids have the same text, as 1 and '1' do")

@@ -25,12 +25,12 @@ from cranfield.formats.values import values_of
 
 _AS_TABLE = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
 _LIST_IN_LIST = re.compile(rb"\[\s*\[")
-# An object whose first value is a list.
+# An object with a list as its first value.
 _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
 
 
-Member = tuple[int, str, Any]  # the number of its line, the query, and what it has
-# How many rows each query has, their documents, and their numbers if there are any.
+Member = tuple[int, str, Any]  # the number of its line, the query, and its value
+# The number of rows of each query, their documents, and their numbers if there are any.
 Checked = tuple[list[int], list[str], Floats | Ints | None]
 
 
@@ -69,7 +69,7 @@ class JsonNested(Rows):
             yield partial(self._block, queries, role, errors)
 
     def _queries(self) -> Iterator[Member]:
-        """Yield (number of the line, query, what it has), one after the other."""
+        """Yield (number of the line, query, value), one after the other."""
         with self.source.open(heard=True) as stream:
             text = Window(stream, self.source)
             for line in text.members("{}"):
@@ -94,7 +94,7 @@ class JsonNested(Rows):
             return self._find(line, query, docs[row], above.count(docs[row]))
 
         return Block(
-            Ids.of([name or b"?" for name in names]).take(of),  # one at fault has no rows
+            Ids.of([name or b"?" for name in names]).take(of),  # a query with a fault has no rows
             Ids.of_texts(docs),
             {} if role is None else {role: value},
             self.source.name,
@@ -104,7 +104,7 @@ class JsonNested(Rows):
         )
 
     def _quickly(self, queries: list[Member], role: Role | None) -> Checked | None:
-        """Return how many rows each query has, their documents and numbers; None for any fault."""
+        """Return each query's number of rows, their documents and numbers; None for any fault."""
         kind = list if self.is_ranking else dict
         if not all(type(said) is kind for _, _, said in queries):
             return None
@@ -119,7 +119,7 @@ class JsonNested(Rows):
         return None if value is None else (lengths, docs, value)
 
     def _carefully(self, queries: list[Member], role: Role | None, faults: Faults) -> Checked:
-        """Return the same of the rows without a fault; the others are refused or left out."""
+        """Return the same for the rows without a fault; others raise an error or are left out."""
         good = [self._pairs(*member, role, faults) for member in queries]
         docs = [doc for pairs in good for doc, _ in pairs]
         numbers = [number for pairs in good for _, number in pairs]
@@ -129,7 +129,7 @@ class JsonNested(Rows):
     def _pairs(
         self, line: int, query: str, said: Any, role: Role | None, faults: Faults
     ) -> list[tuple[str, Any]]:
-        """Return a query's documents and their numbers, without those that are none."""
+        """Return a query's documents and their numbers, without faults."""
 
         def fault(kind: str, problem: str, doc: str | None = None) -> None:
             def error() -> InputError:
@@ -139,7 +139,7 @@ class JsonNested(Rows):
             faults.add(kind, error)
 
         if id_bytes(query) is None:
-            fault("id", f"the query's id {query!r} is empty, no text, or holds a null byte")
+            fault("id", f"the query's id {query!r} is empty, not text, or holds a null byte")
             return []
         pairs: list[tuple[Any, Any]]
         if isinstance(said, dict | Repeated) and not self.is_ranking:
@@ -154,7 +154,7 @@ class JsonNested(Rows):
         for doc, number in pairs:
             named = f"query {query!r}, document {doc!r:.80}"
             if id_bytes(doc) is None:
-                problem = f"{named}: the id is empty, no text, or holds a null byte"
+                problem = f"{named}: the id is empty, not text, or holds a null byte"
                 fault("id", problem, doc if isinstance(doc, str) else None)
             elif role is not None and values_of(role, [number]) is None:
                 expected = f"expected a {self.what.expected}"
@@ -166,8 +166,8 @@ class JsonNested(Rows):
     def _find(self, line: int, query: str, doc: str | None, above: int = 0) -> tuple[int, str]:
         """Return the number and the text of the line that holds a document of a query.
 
-        `line` is the query's, which is returned where the document is not found; `above` says how
-        often the query has the document before.
+        `line` is the query's line, which is returned if the document is not found; `above` is the
+        number of earlier occurrences of the document in the query.
         """
         with self.source.open() as stream:
             text = Window(stream, self.source)
@@ -183,7 +183,7 @@ class JsonNested(Rows):
 
 
 class JsonLists(JsonNested):
-    """A file with one JSON list, [[document, ...], ...]: a list for each query, numbered from 1."""
+    """A file with one JSON list, [[document, ...], ...]: one list per query, numbered from 1."""
 
     def __init__(self, source: Source, what: What, sample: bytes) -> None:
         super().__init__(source, what, sample)
@@ -210,7 +210,7 @@ class JsonLists(JsonNested):
                 f"got {said!r:.80}",
                 source=self.source.name,
                 line=line,
-                hint="Rows are objects with the names of columns: "
+                hint="Write rows as objects with the names of columns: "
                 f'[{{"query_id": ..., "doc_id": ..., "{self.what.number}": ...}}, ...].',
                 kind="columns",
             )
@@ -240,7 +240,7 @@ def _write(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> None:
 
 
 def _members(block: Block) -> Iterator[tuple[str, Any]]:
-    """Yield each query, and its documents: with their numbers, or else best first."""
+    """Yield each query, and its documents: with their numbers, or best first without."""
     docs = list(map(decode, block.doc.to_list()))
     begins = block.query.begins().tolist()
     values = None if block.value is None else block.value.tolist()
@@ -262,7 +262,7 @@ def _members(block: Block) -> Iterator[tuple[str, Any]]:
 
 def _rows(file: Beginning) -> Rows:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
-    if looks_like_lines(file.sample):  # some tools write lines under this name
+    if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
         file.refuse_long_line()
         return JsonLines(file.source, file.what, file.sample, file.columns)
     if _LIST_IN_LIST.match(text):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class JsonLines(Lines):
-    """Lines of which each is a JSON object with the names of columns."""
+    """Lines, each a JSON object with the names of columns."""
 
     decimals = True
     kind = "JSON lines"
@@ -60,11 +60,11 @@ class JsonLines(Lines):
             raise error.at(source.name, number, text) from None
 
     def place(self, role: Role) -> str:
-        """Return which column has a role, in words."""
+        """Return the column of a role, in words."""
         return repr(self._names[role])
 
     def query_of(self, line: bytes) -> bytes | None:
-        """Return the line's query, None for a line that is no data."""
+        """Return the line's query, None for a line without data."""
         if not line.strip():
             return None
         try:
@@ -73,7 +73,7 @@ class JsonLines(Lines):
             return line
 
     def records(self, raw: bytes) -> Iterator[Record]:
-        """Yield the lines of data, and what is wrong with their columns."""
+        """Yield the lines of data, with the faults of their columns."""
         for i, line in enumerate(raw.split(b"\n")):
             text = line.rstrip(b"\r")
             if text.strip():
@@ -83,7 +83,7 @@ class JsonLines(Lines):
                     yield Record(i, text, (), error)
 
     def record(self, line: int, text: bytes, pairs: Iterable[tuple[str, Any]]) -> Record:
-        """Return an object as a record of the columns that are wanted."""
+        """Return an object as a record of the wanted columns."""
         fields: list[bytes] = []
         try:
             for role, wanted in self._names.items():
@@ -98,7 +98,7 @@ class JsonLines(Lines):
         return Record(line, text, fields)
 
     def cells_of(self, raw: bytes, first: int) -> Cells:
-        """Return what the columns of `lists` hold in a block of lines."""
+        """Return the columns of `lists` in a block of lines."""
         lines = [(i, line) for i, line in enumerate(raw.split(b"\n"), first) if line.strip()]
 
         def where(row: int) -> tuple[int, str]:
@@ -114,7 +114,7 @@ class JsonLines(Lines):
         return Cells.of(self.lists, rows, where)
 
     def held(self, value: Any) -> Sequence[Any] | InputError:
-        """Return what an object has of the columns of `lists`; what it has not is None."""
+        """Return an object's values of the columns of `lists`; None for a missing one."""
         if isinstance(value, dict):
             return [value.get(name) for name in self.lists.values()]
         if not isinstance(value, Repeated):
@@ -152,7 +152,7 @@ class JsonLines(Lines):
         except (pa.ArrowException, ValueError):
             return
         n_lines = sum(map(bool, map(bytes.strip, raw.tobytes().split(b"\n"))))
-        if len(table) != n_lines:  # Arrow takes several objects on a line
+        if len(table) != n_lines:  # Arrow accepts several objects on one line
             return
         arrays = []
         for i, (name, kind) in enumerate(fields):
@@ -161,7 +161,7 @@ class JsonLines(Lines):
                 return
             array = column.chunk(0)
             if kind == pa.int64():
-                array = array.cast(pa.string())  # ids, or whole numbers still to be looked at
+                array = array.cast(pa.string())  # ids, or whole numbers, which are checked later
             elif i < 2 and Ids.of_arrow(array).spoilt() is not None:
                 return
             arrays.append(array)
@@ -181,7 +181,7 @@ class JsonList(JsonLines):
                 return line, _shown(value), value
             problem, hint = "expected a JSON object", None
             if not isinstance(value, Repeated | list):
-                hint = "Of one query, a list of ids stands in a list: [[1, 3, 5]]."
+                hint = "Put a single query's list of ids into a list: [[1, 3, 5]]."
             if isinstance(value, Repeated):
                 names = [name for name, _ in value]
                 twice = next(name for name in names if names.count(name) > 1)
@@ -190,7 +190,7 @@ class JsonList(JsonLines):
         raise InputError("holds no rows", source=source.name)
 
     def cells(self) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold."""
+        """Yield the columns of `lists`."""
 
         def where(held: list[tuple[int, Any]], row: int) -> tuple[int, str]:
             line, value = held[row]
@@ -231,7 +231,7 @@ def _where_in(records: list[Record]) -> Callable[..., tuple[int | None, str | No
 
 
 def _shown(value: Any) -> str:
-    """Return an element of a JSON list as errors show it."""
+    """Return an element of a JSON list as text for errors."""
     return f"{dict(value) if isinstance(value, dict) else value!r:.200}"
 
 
@@ -252,17 +252,17 @@ def _object_of(line: bytes) -> dict[str, Any] | Repeated:
     try:
         value = RECORDS.decode(line.decode("utf-8", "surrogateescape"))
     except json.JSONDecodeError as error:
-        problem = f"is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        problem = f"is not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
         raise InputError(problem, kind="text") from None
     except (RecursionError, ValueError):
-        raise InputError("is no JSON: nested too deeply", kind="text") from None
+        raise InputError("is not valid JSON: nested too deeply", kind="text") from None
     if not isinstance(value, dict | Repeated):
         raise InputError("expected a JSON object", kind="text")
     return value
 
 
 def _id_of(value: Any, name: str) -> bytes:
-    """Return an id's bytes: a text's, or those of a whole number as it is written."""
+    """Return an id's bytes, from a text or from the digits of a whole number."""
     whole = not isinstance(value, WrittenNumber) or _INTEGER.fullmatch(value)
     found = id_bytes(value) if whole else None
     if found is None:
@@ -276,25 +276,25 @@ def _id_of(value: Any, name: str) -> bytes:
 
 
 _LISTS = (
-    "If its cells hold several documents: columns={'expected_ids': ...} or {'retrieved_ids': ...} "
-    "says so."
+    "If its cells hold several documents, state columns={'expected_ids': ...} or "
+    "{'retrieved_ids': ...}."
 )
 _INTEGER = re.compile(r"-?\d+")
 
 
 def _number_of(value: Any, name: str) -> bytes:
-    """Return a number as it is written; of what is none, what is no number either."""
+    """Return the text of a number; for any other value, a text that is not a number."""
     if isinstance(value, WrittenNumber):
         return value.encode()
     return f"{value!r:.80}".encode("utf-8", "replace")
 
 
 def looks_like_lines(sample: bytes) -> bool:
-    """Tell JSON lines from JSON: the first line is an object in which there is a plain value."""
+    """Recognise JSON lines: the first line is an object that has a plain value."""
     text = sample.removeprefix(BYTE_ORDER_MARK).lstrip()
     if not text.startswith(b"{"):
         return False
-    try:  # a line that the sample cuts off is no JSON
+    try:  # a line that the sample cuts off is not JSON
         first = json.loads(text.split(b"\n", 1)[0].decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return False

@@ -1,9 +1,8 @@
-"""Text whose lines are rows: cut into blocks, read by Arrow, and line by line where that fails.
+"""Text with a row on each line: read in blocks by Arrow, or line by line where that fails.
 
-A file is read in blocks of a few megabytes, cut where the query changes. Arrow takes a block if
-it is clean, as it is or after a change that makes it so. If none does, the block is read line by
-line, which finds the lines that are at fault. What a line is, and what makes a block clean, each
-format says for itself.
+A file is read in blocks of a few megabytes, cut where the query changes. Arrow reads a block if it
+is clean, or can be made clean. Otherwise the block is read line by line, which finds the lines with
+faults. Each format defines what a line is, and what makes a block clean.
 """
 
 import re
@@ -57,13 +56,12 @@ class Record:
 
 
 class Lines(Rows):
-    """A text file, or what was copied from a pipe, of which each line is a row.
+    """A text file, or the copy of a pipe, with a row on each line.
 
-    `begin` is the offset of the first byte of data; `columns` says
-    which column of a line has each role.
+    `begin` is the offset of the first byte of data; `columns` has the column of each role.
     """
 
-    #: Whether a whole number may be written with a decimal point, as 3.0.
+    #: Whether a whole number may have a decimal point, as 3.0.
     decimals = False
     is_text = True
 
@@ -79,7 +77,7 @@ class Lines(Rows):
 
     @abstractmethod
     def records(self, raw: bytes) -> Iterator[Record]:
-        """Yield the lines of data, and what is wrong with their columns."""
+        """Yield the lines of data, with the faults of their columns."""
 
     @abstractmethod
     def tables(
@@ -87,11 +85,11 @@ class Lines(Rows):
     ) -> Iterator["list[pa.Array] | None"]:
         """Try to read the columns (position: type) with Arrow, in several ways: None if not clean.
 
-        What is yielded first and is not None is taken.
+        The first value that is not None is used.
         """
 
     def cells(self) -> Iterator[Cells]:
-        """Yield what the columns of `lists` hold, block by block."""
+        """Yield the columns of `lists`, block by block."""
         with self.source.open() as stream:
             number = line_at(stream, self.begin)
         for _, raw in raw_blocks(self.source, self.cut, [], self.begin):
@@ -100,15 +98,15 @@ class Lines(Rows):
             number += len(text.splitlines())
 
     def cells_of(self, raw: bytes, first: int) -> Cells:
-        """Return the same of a block, whose first line has the number `first`."""
+        """Return the columns of `lists` in a block; `first` is the number of its first line."""
         raise NotImplementedError
 
     @abstractmethod
     def query_of(self, line: bytes) -> bytes | None:
-        """Return what tells the line's query from another's; None for a line that is no data."""
+        """Return bytes that identify the line's query; None for a line without data."""
 
     def cut(self, data: Bytes) -> int:
-        """Return where the rows of the last query begin, 0 if the whole is one query's."""
+        """Return where the rows of the last query begin, 0 if all rows have one query."""
         if len(data) > SIZES.tail:  # look at the end first
             skipped = len(data) - SIZES.tail
             whole_line = data[skipped:].tobytes().find(b"\n") + 1
@@ -121,7 +119,7 @@ class Lines(Rows):
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, to be loaded in any thread."""
         roles = tuple(wanted)
-        spare: list[Bytes] = []  # buffers free again: fresh memory costs more than reading
+        spare: list[Bytes] = []  # buffers to use again: new memory costs more time than reading
         empty = True
         for offset, raw in raw_blocks(self.source, self.cut, spare, self.begin):
             empty = False
@@ -142,7 +140,7 @@ class Lines(Rows):
         where = partial(self._where, offset, len(raw))
         if "group" in wanted:  # judgments by subtopic are few
             return self._by_line(self.records(raw.tobytes()), wanted, where, errors)
-        # Whole numbers are read as text first: Arrow would take hexadecimal ones.
+        # Whole numbers are read as text first: Arrow would accept hexadecimal ones.
         types = {
             self.columns[role]: pa.float64() if role in FRACTIONS else pa.binary()
             for role in ("query", "doc", *wanted)
@@ -160,7 +158,7 @@ class Lines(Rows):
     def _block(
         self, arrays: "list[pa.Array]", wanted: tuple[Role, ...], where: Where
     ) -> Block | None:
-        """Return the block of what Arrow read, None if something is no number after all."""
+        """Return the block that Arrow read, None if a value is not a number after all."""
         query, doc = (Ids.of_arrow(array) for array in arrays[:2])
         found: dict[Role, Any] = {}
         for role, array in zip(wanted, arrays[2:], strict=True):
@@ -181,14 +179,14 @@ class Lines(Rows):
         return np.array(numbers, np.int64) if len(numbers) == len(ids) else None
 
     def whole(self, field: bytes) -> int | None:
-        """Return the whole number that the field holds, None if it holds none."""
+        """Return the whole number in the field, None if there is none."""
         decimal = _WHOLE_DECIMAL.fullmatch(field) if self.decimals else None
         return whole(decimal[1] if decimal else field)
 
     def _by_line(
         self, records: Iterable[Record], wanted: tuple[Role, ...], where: Where, errors: Errors
     ) -> Block:
-        """Read lines one at a time; refuse, or leave out, those that are wrong."""
+        """Read lines one at a time; lines with faults raise an error or are left out."""
         roles = sorted(("query", "doc", *wanted), key=lambda role: role not in IDS)  # these first
         values: dict[Role, list[Any]] = {role: [] for role in roles}
         kept: list[int] = []
@@ -221,14 +219,14 @@ class Lines(Rows):
         return Block(query, doc, found, self.source.name, place, faults.left_out)
 
     def _read_field(self, role: Role, record: Record) -> bytes | float:
-        """Return the id, or the number, that a line holds; InputError for what is none."""
+        """Return the id, or the number, in a line; InputError for anything else."""
         field = record.columns[self.columns[role]]
         if role in IDS:
             if not field:
                 name = COLUMNS[role].public
                 raise InputError(f"the {name} is empty ({self.place(role)})", kind="id")
             if b"\0" in field:
-                raise InputError("holds a null byte: this is no text", kind="text")
+                raise InputError("holds a null byte: this is not text", kind="text")
             return field
         number: float | None
         if role in FRACTIONS:
@@ -243,7 +241,7 @@ class Lines(Rows):
         return number
 
     def place(self, role: Role) -> str:
-        """Return which column has a role, in words."""
+        """Return the column of a role, in words."""
         return f"column {self.columns[role] + 1}"
 
     def _not_a_number(self, role: Role, field: bytes) -> InputError:
@@ -251,7 +249,7 @@ class Lines(Rows):
         kind = COLUMNS[role].kind
         hint = None
         if role == "grade" and NUMBER.fullmatch(field):
-            hint = f"Grades may be up to {LARGEST_GRADE:,}, and down to the same below 0."
+            hint = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
         elif _DECIMAL_COMMA.fullmatch(field.strip()):
             hint = f"A decimal comma? Write {shown.strip().replace(',', '.')}."
         problem = f"expected a {kind} as the {role} ({self.place(role)}), got {shown!r}"
@@ -260,7 +258,7 @@ class Lines(Rows):
     def _where(
         self, offset: int, length: int, row: int, kept: list[int] | None = None
     ) -> tuple[int | None, str | None]:
-        """Return the line number and the text of a block's row, reading the file once more."""
+        """Return the line number and the text of a block's row; reads the file again."""
         if kept is not None:
             row = kept[row]
         with self.source.open() as stream:
@@ -280,7 +278,7 @@ def _scores(column: "pa.Array") -> Floats | None:
 
 
 def _fractions(column: "pa.Array") -> Numbers | None:
-    """Return texts as grades that are not all whole numbers, None if one is none."""
+    """Return texts as grades with fractions, None if one is not a grade."""
     import pyarrow as pa
 
     try:

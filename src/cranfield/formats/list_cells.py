@@ -1,6 +1,6 @@
-"""Cells that hold several documents: tables with a row for each query, taken apart.
+"""Cells that hold several documents: turns a table's row per query into a row per document.
 
-This is the only place where lists become rows, wherever the table is from: list columns of Arrow,
+This is the only place where lists become rows, for tables of every kind: list columns of Arrow,
 pandas and polars; lists in dicts and in JSON; texts that hold a list, `["a", "b"]`, `['a', 'b']`
 or `a;b`.
 """
@@ -29,29 +29,29 @@ from cranfield.formats.values import NUMBER, is_list_cell, is_number, values_of
 from cranfield.options import is_whole
 
 _INTEGER = re.compile(r"[+-]?\d+")
-# An element of a list as Python writes it, and what follows.
+# An element of a list as Python writes it, and the text after it.
 _ELEMENT = re.compile(
     r"""\s*(?:'((?:[^'\\]|\\['"\\])*)'|"((?:[^"\\]|\\['"\\])*)"|([\w.+-]+))\s*(,|$)"""
 )
 
 
 def apart(rows: Rows, what: What, stated: ColumnsLike | None) -> Rows:
-    """Return the rows, taken apart if their cells hold several documents."""
+    """Return the rows, split if their cells hold several documents."""
     return ListRows(rows, what, stated) if rows.lists else rows
 
 
 class ListRows(Rows):
-    """The rows of a table whose cells hold several documents: one for each of these.
+    """The rows of a table whose cells hold several documents: one row for each document.
 
-    The order of a run's list is its ranking, unless scores of the same length stand beside; the
-    documents of judgments have grade 1, unless grades stand beside.
+    The order of a run's list is its ranking, unless another column has a list of scores; the
+    documents of judgments have grade 1, unless another column has their grades.
     """
 
     def __init__(self, rows: Rows, what: What, stated: ColumnsLike | None) -> None:
         self._rows, self._what = rows, what
         self.names, self.taken, self.lists = rows.names, rows.lists, rows.lists
         several = (name for name in rows.lists.values() if may_split(name, rows.names, stated))
-        self._split = frozenset(several)  # the columns that may hold a;b
+        self._split = frozenset(several)  # the columns that may hold texts such as a;b
         self.numbers = numbers_in(rows.lists)
         self.is_ranking = what is What.RUN and not self.numbers & {"score", "rank"}
         self.form, _, _ = rows.form.partition(" with ")
@@ -107,14 +107,14 @@ class ListRows(Rows):
         return _Taken(np.arange(len(queries)), queries, held[1], docs, numbers)
 
     def _lists_in(self, cells: Cells, role: Role) -> tuple[Any, Ints] | None:
-        """Return what the cells of a column hold, one after the other, and how many each holds.
+        """Return the elements of all cells of a column, and the number of elements in each cell.
 
-        None if one is empty, or holds what is no list.
+        None if a cell is empty, or does not hold a list.
         """
         column, name = cells.columns[role], self.lists[role]
         if not isinstance(column, list):
             found = listed(column)
-            is_empty = role == "doc" and self._what is What.QRELS  # of judgments, that is a fault
+            is_empty = role == "doc" and self._what is What.QRELS  # for judgments, that is a fault
             if found is None or (is_empty and found[2] is not None):
                 return None
             return found[:2]
@@ -134,7 +134,7 @@ class ListRows(Rows):
     def _carefully(
         self, cells: Cells, roles: Sequence[Role], seen: Set[bytes], faults: Faults
     ) -> "_Taken":
-        """Return the same of the rows without a fault; the others are refused or left out."""
+        """Return the same for the rows without a fault; others raise an error or are left out."""
         columns = {
             role: column if isinstance(column, list) else column.to_pylist()
             for role, column in cells.columns.items()
@@ -181,14 +181,14 @@ class ListRows(Rows):
     def _apart(
         self, held: Mapping[Role, Any], roles: Sequence[Role]
     ) -> tuple[bytes, list[bytes], dict[Role, Any]]:
-        """Return a row's query, documents and their numbers; InputError for what is none."""
+        """Return a row's query, documents and their numbers; InputError for a fault."""
         query = _id(held["query"], self.lists["query"])
         name = self.lists["doc"]
         given = self._several(held["doc"], name, is_ranked=self._what is What.RUN)
         if given is None and self._what is What.QRELS:
             raise InputError(
-                f"column {name!r} is empty: has the query no relevant document, or has nobody "
-                "looked for them?",
+                f"column {name!r} is empty: does the query have no relevant document, or was "
+                "it not judged?",
                 hint="Write [] for a query without a relevant document: it counts, with 0. Or "
                 "leave the row out, as errors='skip' (--errors skip) does with all such rows; then "
                 "the mean is over fewer queries.",
@@ -205,7 +205,7 @@ class ListRows(Rows):
             raise InputError(
                 f"{len(docs):,} in column {self.lists['doc']!r}, and {len(given):,} in column "
                 f"{name!r}",
-                hint="Each document of a list has its number in the list beside.",
+                hint="Both lists of a row must have the same length.",
                 kind="columns",
             )
         numbers = list(map(_number, given))
@@ -223,9 +223,9 @@ class ListRows(Rows):
         return values
 
     def _several(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
-        """Return what a cell holds, one after the other; None if it is empty.
+        """Return the elements of a cell; None if it is empty.
 
-        `is_ranked`: the order counts.
+        `is_ranked`: the order matters.
         """
         if is_ranked and isinstance(cell, Set):
             raise InputError(f"column {name!r} holds a set, which has no order", kind="columns")
@@ -250,20 +250,20 @@ class ListRows(Rows):
             return [one.strip() for one in text.split(";")]
         if "," in text:
             raise InputError(
-                f"column {name!r} holds {text!r:.60}: is this one id, or several?",
-                hint='Several are written a;b or ["a", "b"]; one that holds a comma is ["a,b"].',
+                f"column {name!r} holds {text!r:.60}: is this one id or several?",
+                hint='Write several ids as a;b or ["a", "b"], and one id with a comma as ["a,b"].',
                 kind="columns",
             )
         return [text]
 
 
 class _Taken(NamedTuple):
-    """Rows that were taken apart: which ones, their queries, and their documents."""
+    """Rows that were split: their numbers, queries and documents."""
 
     rows: Ints
     queries: list[bytes]  # (rows,)
-    lengths: Ints  # (rows,) how many documents each has
-    docs: Ids  # (documents,) one row's after the other's
+    lengths: Ints  # (rows,) the number of documents of each
+    docs: Ids  # (documents,) row after row
     numbers: Mapping[Role, Any]  # (documents,) each
 
 
@@ -271,7 +271,7 @@ class _Taken(NamedTuple):
 
 
 def _ids_in(values: Any) -> Ids | None:
-    """Return the ids in a list or an Arrow array; None if one is none."""
+    """Return the ids in a list or an Arrow array; None if one is not an id."""
     if not isinstance(values, list):
         entries = values.dictionary if hasattr(values, "dictionary") else values
         if not ID_TYPE.fullmatch(str(entries.type)) or values.null_count:
@@ -288,7 +288,7 @@ def _ids_in(values: Any) -> Ids | None:
 
 
 def _numbers_in(values: Any, role: Role) -> Any:
-    """Return the numbers in a list or an Arrow array, (values,); None if one is none."""
+    """Return the numbers in a list or an Arrow array, (values,); None if one is not a number."""
     if isinstance(values, list):
         return values_of("score" if role in FRACTIONS else role, list(map(_number, values)))
     if not NUMBER_TYPE.fullmatch(str(values.type)) or str(values.type) == "bool":
@@ -301,20 +301,20 @@ def _numbers_in(values: Any, role: Role) -> Any:
 
 
 def _no_object(value: Any, name: str) -> list[Any]:
-    """Return [value]; InputError for an object in the place of an id or a list of ids."""
+    """Return [value]; InputError for an object instead of an id or a list of ids."""
     if isinstance(value, Mapping):
         raise InputError(
             f"column {name!r} holds objects, expected a list of ids: {dict(value)!r:.80}",
-            hint="Write the ids as a list, and their scores or grades as a list in a column "
-            "beside, `scores` or `grades`; of structs in a data frame, Parquet or Arrow, say which "
-            "field the ids are: columns={'doc_id': ...}.",
+            hint="Write the ids as a list, and their scores or grades as a list in another column, "
+            "`scores` or `grades`. For structs (data frame, Parquet, Arrow), state the field of "
+            "the ids: columns={'doc_id': ...}.",
             kind="columns",
         )
     return [value]
 
 
 def _listed(text: str, name: str) -> list[Any]:
-    """Return the list that a text holds, as JSON or as Python writes it."""
+    """Return the list in a text, written as in JSON or Python."""
     try:
         found = json.loads(text, parse_float=WrittenNumber, parse_int=WrittenNumber)
         return list(found)
@@ -340,7 +340,7 @@ def _listed(text: str, name: str) -> list[Any]:
 
 
 def _id(value: Any, name: str) -> bytes:
-    """Return an id's bytes: a text's, or those of a whole number."""
+    """Return an id's bytes, from a text or a whole number."""
     if is_whole(value):
         return encode(str(int(value)))
     is_text = not isinstance(value, WrittenNumber) or _INTEGER.fullmatch(value)
@@ -356,7 +356,7 @@ def _id(value: Any, name: str) -> bytes:
 
 
 def _number(value: Any) -> Any:
-    """Return a number that is written in a text; what is none as it is."""
+    """Return the number in a text; any other value unchanged."""
     if isinstance(value, str):
         text = value.strip()
         if _INTEGER.fullmatch(text):

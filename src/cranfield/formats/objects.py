@@ -1,4 +1,4 @@
-"""Judgments and runs as dicts: {query: {document: number}}, and what is as good as one."""
+"""Judgments and runs as dicts, {query: {document: number}}, and as similar objects."""
 
 import math
 import sys
@@ -33,7 +33,7 @@ from cranfield.options import is_whole
 Nested = dict[str, dict[str, Any]]
 
 
-#: What lists alone are called, for each `Rows.lists_of`.
+#: The names of plain lists, for each `Rows.lists_of`.
 LISTS: Mapping[ListsOf, str] = {
     "ids": "lists of ids, one for each query",
     "grades": "lists of grades",
@@ -41,10 +41,10 @@ LISTS: Mapping[ListsOf, str] = {
 
 
 def lists_of_ids(data: Any) -> list[Any] | None:
-    """Return what a list holds if that is lists of ids alone, None if it is anything else.
+    """Return the elements of a list if all are lists of ids, None for any other data.
 
-    They are lists or sets, not tuples, that hold nothing but whole numbers, or nothing but texts;
-    or the rows of a NumPy array of two dimensions.
+    Lists of ids are lists or sets, not tuples, with only whole numbers or only texts; or the rows
+    of a NumPy array of two dimensions.
 
     >>> lists_of_ids([[1, 3], []]), lists_of_ids([("q1", "d1", 1)]), lists_of_ids([["q1", 1]])
     ([[1, 3], []], None, None)
@@ -57,17 +57,17 @@ def lists_of_ids(data: Any) -> list[Any] | None:
     if not lists or not all(isinstance(one, list | Set) for one in lists):
         return None
     types = set(map(type, chain.from_iterable(lists)))
-    if types <= {int} or types <= {str}:  # as nearly always
+    if types <= {int} or types <= {str}:  # the usual case
         return lists
     kinds = {_kind_of(value) for one in lists for value in one}
     return lists if len(kinds) == 1 and None not in kinds else None
 
 
 def refuse_lists_of_ids(data: Any, what: What) -> None:
-    """Raise InputError for lists of which nobody can say whether they are rows or rankings.
+    """Raise InputError for lists that may be rows or rankings.
 
-    They are `lists_of_ids`: rows (query, document, number) of ids that are numbers, or the
-    documents of one query each. Where both sides are such lists, they are the latter.
+    They are `lists_of_ids`: each may be a row (query, document, number) with numbers as ids, or the
+    documents of one query. If both sides are such lists, they are documents.
     """
     lists = lists_of_ids(data)
     if lists is None or not any(lists):
@@ -76,11 +76,11 @@ def refuse_lists_of_ids(data: Any, what: What) -> None:
     ids = ", ".join(f"'{i}': {one!r:.40}" for i, one in enumerate(lists[:_SHOWN], 1))
     more = ", ..." if len(lists) > _SHOWN else ""
     raise InputError(
-        f"lists of nothing but {kind}, as {lists[0]!r:.60}: are they rows, or the "
-        "documents of one query each?",
+        f"lists with only {kind}, as {lists[0]!r:.60}: is each one a row, or the "
+        "documents of one query?",
         source=what.called,
         hint=f"Write lists of ids with their queries: {{{ids}{more}}}; rows are tuples: "
-        f"(query_id, doc_id, {what.number}). Where qrels and run are both such lists, or both "
+        f"(query_id, doc_id, {what.number}). If qrels and run are both such lists, or both "
         "JSON files of them, they are read as lists of ids.",
         kind="columns",
     )
@@ -109,13 +109,13 @@ def refuse_columns(names: Collection[Any], source: str, hint: str = _AS_TABLE) -
         raise InputError(
             f"a dict with the keys {shown:.200}: are they columns, or queries?",
             source=source,
-            hint=f"Write columns as a table: {hint}. A dict has the queries as its keys.",
+            hint=f"Write columns as a table: {hint}. The keys of a dict must be queries.",
             kind="columns",
         )
 
 
 def may_be_columns(names: Collection[Any]) -> bool:
-    """Tell whether the first keys of a dict may be those of columns: few, one a column of ids."""
+    """Tell whether a dict's first keys may be names of columns: few, with a column of ids."""
     usual = {*NAMES["query"], *NAMES["doc"]}
     return len(names) <= MOST_COLUMNS and not usual.isdisjoint(_plain_names(names))
 
@@ -130,8 +130,8 @@ MOST_COLUMNS = 50
 def nested(data: Mapping[Any, Any], what: What) -> Nested:
     """Return {query: {document: number}} with text ids.
 
-    Of a run, a query may have a list of documents, best first; of judgments, a set of relevant
-    ones. A dict of dicts whose ids are text already is returned as it is, not copied.
+    In a run, a query may have a list of documents, best first; in judgments, a set of relevant
+    ones. A dict of dicts with text ids is returned unchanged, not copied.
     """
     data = as_dict(data, what.called)
     refuse_columns(data, what.called)
@@ -153,7 +153,7 @@ def _as_dicts(data: Mapping[Any, Any], what: What) -> Mapping[Any, Any]:
 
 
 def graded_one(docs: object, where: str = "") -> dict[Any, int]:
-    """Return {document: 1} of a set or list of relevant documents."""
+    """Return {document: 1} for a set or list of relevant documents."""
     return dict.fromkeys(_positions(_relevant(docs, where), "grade", where), 1)
 
 
@@ -173,20 +173,20 @@ def by_position(query: object, ranking: object) -> dict[Any, float]:
 def _ranking(query: object, ranking: object) -> Iterable[Any]:
     if isinstance(ranking, Set):
         raise InputError(
-            f"query {query!r}: a set has no order, and a run is a ranking: {ranking!r:.80}",
-            hint="Give a list, best first. Measures to which the order does not matter take a set "
-            "for one list at a time: SetP(truth, ranking).",
+            f"query {query!r}: a set has no order, but a run is a ranking: {ranking!r:.80}",
+            hint="Give a list, best first. Measures of sets accept a set for one list at a time: "
+            "SetP(truth, ranking).",
         )
     if isinstance(ranking, str | bytes | Mapping) or not isinstance(ranking, Iterable):
         raise InputError(
             f"query {query!r}: expected a list of documents, best first, got {ranking!r:.80}",
-            hint="Either every query has a dict {document: score}, or every query has a list.",
+            hint="All queries must have a dict {document: score}, or all a list.",
         )
     return ranking
 
 
 def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, float]:
-    """Return {document: minus its place} of different ids; DuplicateError for one that is twice."""
+    """Return {document: minus its position}; DuplicateError for an id that occurs twice."""
     docs = _ids_in(listed, number, where)
     found = {doc: -float(i) for i, doc in enumerate(docs)}
     if len(found) < len(docs):
@@ -199,27 +199,27 @@ def _positions(listed: Iterable[Any], number: str, where: str) -> dict[Any, floa
     return found
 
 
-_MAY_BE_GRADES = "For lists of grades, say cranfield.grades(...)."
+_MAY_BE_GRADES = "For lists of grades, write cranfield.grades(...)."
 
 
 def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
-    """Return the ids in a list; InputError if they are none.
+    """Return the ids in a list; InputError for values that cannot be ids.
 
-    Texts among whole numbers may be a document and its number, or a row.
+    A mixture of texts and whole numbers may be a document and its number, or a row.
     """
     docs = list(listed)
     if len(set(map(type, docs))) > 1 and {"texts", "whole numbers"} <= set(map(_kind_of, docs)):
         raise InputError(
             f"{where}{docs!r:.80} has texts and whole numbers: are they documents, or one with its "
             f"{number}?",
-            hint="Ids in a list are all texts, or all whole numbers. Documents with numbers are "
+            hint="Ids in a list must be all texts or all whole numbers. Documents with numbers are "
             f"{{document: {number}}}.",
         )
     try:
         dict.fromkeys(docs)
     except TypeError:
         problem = f"{where}a document's id is a text or a whole number, in {listed!r:.80}"
-        hint = "A list for each query, on both sides, is for evaluate(truths, rankings, measures)."
+        hint = "For a list per query on both sides, use evaluate(truths, rankings, measures)."
         nested = not where and all(isinstance(one, list | tuple) for one in docs)
         raise InputError(problem, hint=hint if nested else None) from None
     return docs
@@ -228,7 +228,7 @@ def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
 def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
     """Return the dict of dicts with text ids; whole numbers are their decimal text."""
     if are_ids(data) and all(map(are_ids, data.values())):
-        return data  # type: ignore[return-value] # every key was seen to be a text
+        return data  # type: ignore[return-value] # every key was checked
     return {
         query: with_text_ids(docs, f"{what}: query {query!r}")
         for query, docs in with_text_ids(data, what).items()
@@ -236,19 +236,19 @@ def _text_ids(data: Mapping[Any, Mapping[Any, Any]], what: str) -> Nested:
 
 
 def _are_dicts(data: Mapping[Any, Any]) -> bool:
-    """Tell whether every query has a dict: not one of somebody's own kind, nor a list."""
+    """Tell whether every query has a dict: not another kind of mapping, nor a list."""
     return _DICTS.issuperset(map(type, data.values()))
 
 
 _DICTS = frozenset({dict, defaultdict, OrderedDict, Counter})
 
-#: For isinstance(): a dict, as nearly every mapping is, is told in a tenth of the time by its own
-#: class, which comes first.
+#: For isinstance(): `dict` comes first, as it is recognised ten times as fast and nearly every
+#: mapping is one.
 MAPPINGS = (dict, Mapping)
 
 
 def as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
-    """Return a mapping of somebody's own kind as a dict; InputError if it is none of ids."""
+    """Return any mapping as a dict; InputError if it is not a mapping with ids as keys."""
     if type(data) in _DICTS:
         return data
     if type(data).__module__.startswith("datasets."):  # Hugging Face's
@@ -260,23 +260,23 @@ def as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
     found = dict(data.items())
     if [*found] != [*data] or len(found) != len([*data.values()]):
         raise InputError(
-            f"{where}: {type(data).__name__} has other keys, or other numbers of them, in items() "
-            "than in values() or one by one",
-            hint="Make a dict of it.",
+            f"{where}: {type(data).__name__} has other keys, or another number of them, in items() "
+            "than in values() or when iterated over",
+            hint="Convert it to a dict.",
         )
     return found
 
 
 def is_list(value: object) -> bool:
-    """Tell whether the value holds others one after the other: no text, no dict, no set."""
+    """Tell whether the value is a sequence of values, such as a list: not a text, dict or set."""
     if isinstance(value, str | bytes | Mapping | Set) or getattr(value, "ndim", 1) == 0:
-        return False  # an array of no dimension is a number
+        return False  # an array without dimensions is a number
     return isinstance(value, Iterable)
 
 
 def listed(values: Any) -> list[Any]:
-    """Return what a list holds; what an array or a column holds as Python has it."""
-    for name in ("to_pylist", "tolist"):  # of Arrow; of numpy, pandas and others
+    """Return the elements of a list, array or column as Python objects."""
+    for name in ("to_pylist", "tolist"):  # Arrow; numpy, pandas and others
         if hasattr(values, name):
             found: list[Any] = getattr(values, name)()
             return found
@@ -284,17 +284,17 @@ def listed(values: Any) -> list[Any]:
 
 
 def _is_null(value: Any) -> bool:
-    """Tell whether the value is what tables have where there is none: None, NaN, pandas' NA."""
+    """Tell whether the value is a null of tables: None, NaN or pandas' NA."""
     if isinstance(value, float | np.floating):
         return math.isnan(value)
     return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
 
 
 def documents_of(grades: Any, where: str) -> tuple[dict[str, float], list[str]]:
-    """Return {document: grade} and the ranking of a list of grades, best rank first.
+    """Return {document: grade} and the ranking for a list of grades, best rank first.
 
-    The documents are called "#1", "#2", ... by their ranks; None is the grade of an unjudged one,
-    and so are the nulls of tables.
+    The documents are named "#1", "#2", ... by their ranks; None, or a null of a table, is the grade
+    of an unjudged document.
     """
     if not is_list(grades):
         raise InputError(f"{where}: expected a list of grades, best rank first, got {grades!r:.80}")
@@ -310,7 +310,7 @@ def documents_of(grades: Any, where: str) -> tuple[dict[str, float], list[str]]:
         alone = grades_of([one])
         if alone is None:
             is_far = isinstance(one, int | float) and abs(one) > LARGEST_GRADE
-            far = f"Grades may be up to {LARGEST_GRADE:,}, and down to the same below 0."
+            far = f"Grades must be from -{LARGEST_GRADE:,} to {LARGEST_GRADE:,}."
             raise InputError(
                 f"{where}, rank {doc[1:]}: expected a number as the grade, or None for an "
                 f"unjudged document, got {one!r:.80}",
@@ -323,7 +323,7 @@ def documents_of(grades: Any, where: str) -> tuple[dict[str, float], list[str]]:
 class NestedRows(Rows):
     """The rows of a dict of dicts {query: {document: number}} with text ids.
 
-    With errors="skip", the documents that have no number are left out.
+    With errors="skip", documents without a number are left out.
     """
 
     form = "dict of dicts"
@@ -340,7 +340,7 @@ class NestedRows(Rows):
         self.data = self._without_faults(data) if errors == "skip" else data
 
     def over(self, data: Nested, errors: Errors = "strict") -> "NestedRows":
-        """Return rows of other data that came in the same form."""
+        """Return the rows of other data in the same form."""
         found = NestedRows(data, self._what, errors, self.graded)
         found.form, found.lists_of, found.is_ranking = self.form, self.lists_of, self.is_ranking
         return found
@@ -391,9 +391,9 @@ class NestedRows(Rows):
 
 
 class DictOfLists(Rows):
-    """The rows of a dict of lists, {query: [document, ...]}, of which one holds a document twice.
+    """The rows of a dict of lists, {query: [document, ...]}, where a list has a document twice.
 
-    So it is no dict of dicts; what becomes of the document is decided where its query is ranked.
+    A dict of dicts cannot hold it; `duplicates` is applied where its query is ranked.
     """
 
     form = "dict of lists"

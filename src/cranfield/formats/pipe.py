@@ -1,4 +1,4 @@
-"""Pipe: bytes that can be read only once, kept in a file while they are read."""
+"""Pipe: keeps bytes that can be read only once in a file while they are read."""
 
 import io
 import os
@@ -18,13 +18,13 @@ Begin = Callable[[], tuple[IO[bytes], Callable[[], None]]]
 class Pipe:
     """The bytes of a pipe, a device or a server, copied into a file without a name.
 
-    They are copied only as far as they are read: a device without an end fills no disk if what it
-    begins with is refused. The file has no name in its folder, so that nothing is left of it,
-    however the process ends. Every reader begins at the first byte and has a position of its own;
-    there may be readers in several threads and, once everything is copied, in forked processes.
+    They are copied only as far as they are read: an endless device does not fill the disk if its
+    first bytes are refused. The file has no name in its folder, so that nothing remains of it,
+    however the process ends. Every reader begins at the first byte and has its own position; there
+    may be readers in several threads and, once everything is copied, in forked processes.
 
-    `begin` opens the bytes when they are first read: it returns a file, and what to call when no
-    more of it is wanted. `name` is for messages.
+    `begin` opens the bytes when they are first read: it returns a file, and a function to call when
+    no more of it is needed. `name` is for messages.
     """
 
     def __init__(self, begin: Begin, name: str) -> None:
@@ -35,29 +35,29 @@ class Pipe:
         self._copied = 0
         self._ended = False
         self._failed = False
-        self._process: int | None = None  # the one that copies
-        # A lock that another thread held at a fork is never free again in the child: each process
-        # has one of its own.
+        self._process: int | None = None  # the process that copies
+        # A lock that another thread held at a fork is never released in the child: each process has
+        # its own lock.
         self._locks: dict[int, threading.Lock] = {}
 
     @classmethod
     def holding(cls, content: bytes, name: str) -> "Pipe":
-        """Return a pipe from which these bytes come."""
+        """Return a pipe with these bytes."""
         return cls(lambda: (io.BytesIO(content), lambda: None), name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pipe.holding, (self.open().read(), self._name)
 
     def __deepcopy__(self, memo: object) -> "Pipe":
-        return self  # what it holds never changes
+        return self  # its content never changes
 
     @property
     def size(self) -> int | None:
-        """How many bytes there are, None as long as that is not known."""
+        """The number of bytes, None as long as it is unknown."""
         return self._copied if self._ended else None
 
     def open(self) -> "PipeReader":
-        """Open the bytes for reading from the first one on."""
+        """Open the bytes for reading from the first one."""
         return PipeReader(self)
 
     def whole(self) -> int:
@@ -90,9 +90,9 @@ class Pipe:
             if self._process not in (None, os.getpid()):
                 raise InputError(
                     "was being read when this process was forked: only the process that began to "
-                    "read can read on",
+                    "read it can continue",
                     source=self._name,
-                    hint="Fork before it is read or when all of it is, or put it into a file.",
+                    hint="Fork before it is read or after all of it is, or save it in a file.",
                 )
             if self._failed:
                 problem = "can be read only once, and reading it has failed"
@@ -103,10 +103,10 @@ class Pipe:
                 weakref.finalize(self, close)
                 self._file = self._made()
                 weakref.finalize(self, self._file.close)
-            self._failed = True  # unless what follows is done
+            self._failed = True  # unless the following succeeds
             while not self._ended and self._copied < end:
                 piece: bytes | None = self._stream.read(min(_PIECE, end - self._copied))
-                if piece is None:  # it was opened not to wait, and there is nothing yet
+                if piece is None:  # opened in non-blocking mode, and there is nothing yet
                     select.select([self._stream], [], [])
                     continue
                 try:
@@ -121,7 +121,7 @@ class Pipe:
 
     def _made(self) -> IO[bytes]:
         """Make the file in which the bytes are kept."""
-        import tempfile  # 5 ms, which a file on disk need not pay
+        import tempfile  # takes 5 ms, which a file on disk does not need
 
         try:
             return tempfile.TemporaryFile(prefix="cranfield-")
@@ -135,13 +135,13 @@ class Pipe:
             f"cannot be kept while it is read: {error.strerror or error}",
             source=self._name,
             hint="What comes from a pipe or a server is copied to a temporary file in "
-            f"{tempfile.gettempdir()}: name a folder with more space, TMPDIR=/path, or put it into "
-            "a file yourself.",
+            f"{tempfile.gettempdir()}: name a folder with more space, TMPDIR=/path, or save it "
+            "in a file yourself.",
         )
 
 
 class PipeReader(io.RawIOBase):
-    """A file that reads from a pipe, from its first byte on."""
+    """A file that reads from a pipe, starting at its first byte."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
@@ -152,11 +152,11 @@ class PipeReader(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Whether one can go to any place in it."""
+        """Whether any position can be sought."""
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a byte; from the end on only after everything is copied."""
+        """Go to a byte; counted from the end only after everything is copied."""
         begin = {os.SEEK_SET: 0, os.SEEK_CUR: self._at}
         self._at = offset + (self._pipe.whole() if whence == os.SEEK_END else begin[whence])
         return self._at

@@ -1,6 +1,6 @@
-"""Source: bytes with a name, which can be read from the start as often as needed.
+"""Source: named bytes, which can be read from the start as often as needed.
 
-And the way back: `written` opens a file to be written, compressed as its name says.
+`written` opens a file to write, compressed as its name says.
 """
 
 import contextlib
@@ -34,50 +34,49 @@ Version = tuple[int, int, int]
 class Source:
     """A file by its path or URL, or the standard input as `-`; compressed or not.
 
-    A URL is read by whatever file system Arrow has for it (`s3://`, `gs://`, `hdfs://`, `file://`,
-    `hf://`), or from a web server (`https://`, `http://`). What can be read only once (a pipe, the
-    standard input, an answer of a server) is kept while it is read, so that an error found late can
-    still show its line: see `Pipe`.
+    A URL is read by Arrow's file system for it (`s3://`, `gs://`, `hdfs://`, `file://`,
+    `hf://`), or from a web server (`https://`, `http://`). Bytes that can be read only once (a
+    pipe, the standard input, a server's answer) are kept while they are read, so that an error
+    found late can still show its line: see `Pipe`.
 
-    Every reading is of the same bytes, also by a copy: a file whose size or time of modification
-    changes after it was first opened, or copied, or that another takes the place of, is an
-    InputError.
+    All reads return the same bytes, also those of a copy: a file whose size or time of modification
+    changes after it was first opened, or copied, or that is replaced, is an InputError.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
         self.name = "standard input" if self.path == "-" else without_secrets(self.path)
         self._pipe = Pipe(partial(_begin, self.path, self.name), self.name)
-        self._is_pipe: bool | None = None  # None: that is not known yet
-        self._version: Version | None = None  # of the file, when it was opened first
+        self._is_pipe: bool | None = None  # None: not known yet
+        self._version: Version | None = None  # the file's version when it was first opened
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy, also one in another process, needs to read the same bytes.
 
-        A pipe, or a web server's answer, is read to its end for it; a file is opened anew, wherever
-        the copy is, and refused if it is another than it is now.
+        A pipe, or a web server's answer, is read to its end for this. The copy opens a file again,
+        and raises an error if the file has changed.
         """
         state = dict(self.__dict__)
         if not self.is_url and self.path != "-":
             state["path"] = os.path.abspath(self.path)
-        with contextlib.suppress(OSError, ValueError):  # reading it will say why it cannot be
+        with contextlib.suppress(OSError, ValueError):  # reading it will raise the error
             if self._comes_once():
                 return {**state, "_is_pipe": True}
             place = self._place()
             if self._version is None and place is not None:
                 state["_version"] = _version_of(os.stat(place))
-            if state["_version"] is not None:  # the number of the file is another elsewhere
+            if state["_version"] is not None:  # the inode differs on other machines
                 state["_version"] = (*state["_version"][:2], 0)
         del state["_pipe"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["path"])  # type: ignore[misc] # the pipe, if the state has none
+        self.__init__(state["path"])  # type: ignore[misc] # sets the pipe, if the state has none
         self.__dict__.update(state)
 
     @property
     def size(self) -> int | None:
-        """How many bytes are stored, None where that is not known."""
+        """The number of stored bytes, None if it is unknown."""
         if self._is_pipe:
             return self._pipe.size
         try:
@@ -88,7 +87,7 @@ class Source:
 
     @property
     def name_parts(self) -> tuple[str, str]:
-        """The file's name and its suffix, without what says how it is compressed."""
+        """The file's name and its suffix, without a suffix of compression."""
         root, suffix = os.path.splitext(
             os.path.basename(self.name.partition("?")[0] if self.is_url else self.path)
         )
@@ -96,7 +95,7 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """The end of the name that says what the file is, in lower case: `.csv` of `a.CSV.gz`."""
+        """The suffix of the format, in lower case: `.csv` for `a.CSV.gz`."""
         return self.name_parts[1].lower()
 
     @property
@@ -110,7 +109,7 @@ class Source:
         return URL.match(self.path) is not None
 
     def start(self, n_bytes: int) -> bytes:
-        """Return the first so many bytes, decompressed."""
+        """Return the first `n_bytes` bytes, decompressed."""
         found = b""
         with self.open() as stream:
             while len(found) < n_bytes and (piece := stream.read(n_bytes - len(found))):
@@ -121,7 +120,7 @@ class Source:
     def open(self, *, heard: bool = False) -> Iterator[IO[bytes]]:
         """Open the bytes, decompressed; a broken or unreadable file is an InputError.
 
-        `heard`: it is to be read, not only looked at, and whoever watches hears of every byte.
+        `heard`: every byte that is read is reported as progress.
         """
         with (
             reading(self) if heard else contextlib.nullcontext() as hear,
@@ -131,7 +130,7 @@ class Source:
             yield told if kind is None else decompressed(told, kind)
 
     def digest(self) -> str | None:
-        """Return the SHA-256 of what is stored; None of what can be read only once."""
+        """Return the SHA-256 of the stored bytes; None if they can be read only once."""
         import hashlib
 
         with contextlib.suppress(InputError, OSError, ValueError):
@@ -145,7 +144,7 @@ class Source:
 
     @contextlib.contextmanager
     def seekable(self) -> "Iterator[pa.NativeFile]":
-        """Open the bytes, decompressed, for reading anywhere in them."""
+        """Open the bytes, decompressed, for reading at any position."""
         import pyarrow as pa
 
         with self._stored() as (stored, kind):
@@ -160,7 +159,7 @@ class Source:
             elif isinstance(stored, pa.NativeFile):
                 yield stored
             elif isinstance(stored, io.FileIO):
-                # No map of the file: reading where another program has cut it off would end this
+                # No memory map: reading where another program has cut the file off would end this
                 # process.
                 with pa.OSFile(path := str(stored.name)) as file:
                     if not os.path.samestat(os.stat(path), os.fstat(stored.fileno())):
@@ -171,9 +170,9 @@ class Source:
 
     @contextlib.contextmanager
     def _stored(self) -> Iterator[tuple[IO[bytes], str | None]]:
-        """Open the bytes as they are stored; say how they are compressed, None if they are not.
+        """Open the stored bytes; yield them with their compression, None if not compressed.
 
-        Raises InputError if the file is another than it was, here or when the reading ends.
+        Raises InputError if the file has changed, here or when the reading ends.
         """
         try:
             with self._open_stored() as stored:
@@ -188,7 +187,7 @@ class Source:
                 try:
                     yield stored, kind
                 except Exception:
-                    if _version(stored) != found:  # which is the reason for whatever was found
+                    if _version(stored) != found:  # the reason for any other error
                         raise self.changed() from None
                     raise
                 if _version(stored) != found:
@@ -198,13 +197,13 @@ class Source:
         except (OSError, EOFError) as error:
             raise self._broken("cannot be read", error) from None
         except Exception as error:
-            # zlib.error, lzma.LZMAError, ArrowInvalid: each decompressor has an error of its own.
+            # zlib.error, lzma.LZMAError, ArrowInvalid: each decompressor has its own error.
             if type(error).__module__ not in {"zlib", "_lzma", "lzma", "pyarrow.lib"}:
                 raise
             raise self._broken("cannot be decompressed", error) from None
 
     def _open_stored(self) -> IO[bytes]:
-        """Open the bytes as they are stored."""
+        """Open the stored bytes."""
         try:
             if self._comes_once():
                 return cast(IO[bytes], self._pipe.open())
@@ -215,7 +214,7 @@ class Source:
             return cast(IO[bytes], system.open_input_file(path))
         except InputError:
             raise
-        except Exception as error:  # noqa: BLE001 - those of fsspec have errors of their own
+        except Exception as error:  # noqa: BLE001 - fsspec's file systems have their own errors
             raise self._broken("cannot be read", error) from None
 
     def _place(self) -> str | None:
@@ -246,16 +245,16 @@ class Source:
         return InputError(f"{problem}: {printable(str(reason), 300)}", source=self.name)
 
     def changed(self) -> InputError:
-        """Return the error of a file that is another than it was."""
+        """Return the error for a file that has changed."""
         return InputError(
             "the file changed while it was read",
             source=self.name,
-            hint="Wait until no program writes to it any more, and open it anew.",
+            hint="Wait until no program writes to it any more, and open it again.",
         )
 
 
 def _version(file: IO[bytes]) -> Version | None:
-    """Return what changes if the file that is read changes, None if that cannot be known."""
+    """Return the file's version, which changes if the file does; None if it is unknown."""
     if isinstance(file, io.FileIO):
         return _version_of(os.fstat(file.fileno()))
     if isinstance(file, PipeReader):
@@ -268,7 +267,7 @@ def _version_of(status: os.stat_result) -> Version:
 
 
 def _begin(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
-    """Open what can be read only once; return it and what to call in the end."""
+    """Open bytes that can be read only once; return them and a function to call at the end."""
     if path == "-":
         if sys.stdin is None:
             raise InputError("is closed", source=name)
@@ -276,12 +275,12 @@ def _begin(path: str, name: str) -> tuple[IO[bytes], Callable[[], None]]:
     if WEB.match(path):
         answer = Answer(path, name)
         return cast(IO[bytes], answer), answer.close
-    stream = open(path, "rb", buffering=0)  # noqa: SIM115 - closed in the end
+    stream = open(path, "rb", buffering=0)  # noqa: SIM115 - closed at the end
     return stream, stream.close
 
 
 def named(sources: Sequence[Source]) -> str | None:
-    """Return what errors call some files that are one table; None for data in memory."""
+    """Return the name in errors for the files of one table; None for data in memory."""
     if not sources:
         return None
     n_more = len(sources) - 1
@@ -291,7 +290,7 @@ def named(sources: Sequence[Source]) -> str | None:
 
 @contextlib.contextmanager
 def written(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to be written, compressed as its suffix says; `-` is the standard output.
+    """Open a file to write, compressed as its suffix says; `-` is the standard output.
 
     The file appears only when all of it is written: an error leaves what was there before.
     """
@@ -310,7 +309,7 @@ def written(path: Path) -> Iterator[IO[bytes]]:
         raise
     except OSError as error:
         if path == "-" and isinstance(error, BrokenPipeError):
-            raise  # the reader of the output has left: the command ends as all others do
+            raise  # the reader has closed the pipe: the command ends as other commands do
         reason = error.strerror or error
         raise InputError(f"cannot be written: {reason}", source=without_secrets(path)) from None
 
@@ -327,7 +326,7 @@ def _uploading(url: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _at_once(path: str) -> Iterator[IO[bytes]]:
-    """Write to a temporary file, and copy it to the standard output, a pipe or a device in the end.
+    """Write to a temporary file, and then copy it to the standard output, a pipe or a device.
 
     What is written there cannot be taken back.
     """
@@ -349,10 +348,10 @@ def _at_once(path: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _replacing(path: str) -> Iterator[IO[bytes]]:
-    """Open a file that takes the place of `path` in the end.
+    """Open a file that replaces `path` at the end.
 
-    Until then it has no name, so that nothing is left of it however the process ends; or, on file
-    systems where every file has one, another name beside `path`.
+    Until then it has no name, so that nothing remains of it however the process ends; or, on file
+    systems where every file needs a name, another name in the same folder.
     """
     import secrets
 
@@ -376,7 +375,7 @@ def _replacing(path: str) -> Iterator[IO[bytes]]:
 
 
 def _nameless(folder: str) -> int | None:
-    """Open a new file without a name; None where there can be none."""
+    """Open a new file without a name; None where that is impossible."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir(_HANDLES):
         with contextlib.suppress(OSError):
             return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666)
@@ -388,9 +387,9 @@ def _give_name(file: IO[bytes], folder: str, path: str) -> None:
     import shutil
 
     handle = os.open(folder, os.O_RDONLY)
-    try:  # with a handle of the folder, Python follows the link that leads to the file
+    try:  # with a handle to the folder, Python follows the link that leads to the file
         os.link(f"{_HANDLES}/{file.fileno()}", os.path.basename(path), dst_dir_fd=handle)
-    except OSError:  # this file system makes files without a name, but gives them none
+    except OSError:  # this file system cannot name nameless files later
         file.seek(0)
         with open(path, "xb") as named:
             shutil.copyfileobj(file, named)

@@ -10,17 +10,17 @@ from typing import IO, Self
 from cranfield.errors import InputError, OptionError
 from cranfield.render.numbers import bytes_of
 
-Place = tuple[int, int]  # where some bytes begin in the file, and how many they are
+Place = tuple[int, int]  # where bytes begin in the file, and their number
 
 
 class Spill:
     """A file without a name in a folder, to which bytes are written, and read in any order.
 
-    Since it has no name, nothing is left of it however the process ends: its space is free again as
-    soon as it is closed. (On Windows it has one, and is deleted when it is closed.) One thread
+    Since it has no name, nothing remains of it however the process ends: its space is free again as
+    soon as it is closed. (On Windows it has a name, and is deleted when it is closed.) One thread
     writes; several may read.
 
-    Raises OptionError if there can be no file in the folder.
+    Raises OptionError if no file can be created in the folder.
 
     >>> with Spill() as spill:
     ...     places = [spill.write(b"first"), spill.write(b"second")]
@@ -43,9 +43,9 @@ class Spill:
             ) from None
 
     def write(self, data: bytes) -> Place:
-        """Write some bytes behind the others; return their place.
+        """Append some bytes; return their place.
 
-        Raises InputError, which names the folder and what is free in it, if they cannot be written.
+        Raises InputError, with the folder and its free space, if they cannot be written.
         """
         place = self.size, len(data)
         left = memoryview(data)
@@ -66,7 +66,7 @@ class Spill:
         return InputError(
             f"{why}, after {bytes_of(self.size)} of temporary files{free}; they are removed",
             source=self.folder,
-            hint="Rows are dealt to buckets in temporary files, which take a quarter to a half of "
+            hint="Rows are put into buckets, temporary files, which take a quarter to a half of "
             "the size of the input as text. Name a folder with more space, temp='/path' (--temp "
             "DIR), or evaluate in memory: buckets=1 (--buckets 1).",
         )
@@ -76,7 +76,7 @@ class Spill:
         begin, n_bytes = place
         if hasattr(os, "pread"):
             parts, got = [], 0
-            while got < n_bytes:  # one call gives 2 GB at most
+            while got < n_bytes:  # one call returns 2 GB at most
                 parts.append(os.pread(self._file.fileno(), n_bytes - got, begin + got))
                 got += len(parts[-1])
             return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -29,12 +29,12 @@ def is_data(line: bytes) -> bool:
     return bool(line) and not line.startswith(b"#")
 
 
-# The first character of the first line, below another, that is neither blank nor a comment.
+# The first character of the next line that is neither blank nor a comment.
 _DATA = re.compile(rb"[\r\n][^\S\r\n]*+([^\s#])")
 
 
 def data_begin(text: bytes) -> int | None:
-    """Return where the first line of data begins, behind its blanks; None if there is none."""
+    """Return where the first line of data begins, after its blanks; None if there is none."""
     begin = len(text) - len(text.removeprefix(BYTE_ORDER_MARK).lstrip())
     if begin == len(text):
         return None
@@ -52,12 +52,12 @@ def raw_blocks(
 ) -> Iterator[tuple[int, Bytes]]:
     """Yield (offset, lines) from byte `begin` on: whole lines, cut where `cut` says.
 
-    A file that is little longer than a block is not cut: a second, small one would cost more.
+    A file that is little longer than a block is not cut: a second, small block would cost more.
     """
     with source.open(heard=True) as stream:
         stored = source.size or 0
         n_bytes = max(SIZES.bytes, stored if 2 * stored <= 3 * SIZES.bytes else 0)
-        # What is before the first byte of data is in the first block, too.
+        # The first block includes what is before the first byte of data.
         size = begin + len(BYTE_ORDER_MARK) + n_bytes
         offset, rest = 0, np.zeros(0, np.uint8)
         while True:
@@ -71,7 +71,7 @@ def raw_blocks(
             if offset == 0 and len(rest) == 0:
                 start = data[:4096].tobytes()
                 refuse_binary(source, start)
-                # A byte order mark is no part of an id.
+                # A byte order mark is not part of an id.
                 offset = max(begin, 3 if start.startswith(BYTE_ORDER_MARK) else 0)
                 data = data[offset:]
             if filled < needed:  # the end
@@ -87,7 +87,7 @@ def raw_blocks(
             else:
                 if len(data) > LONGEST_LINE and not (data == NEWLINE).any():
                     raise too_long(source, offset)
-                size *= 2  # one query fills the block: take twice as much
+                size *= 2  # one query fills the block: double its size
 
 
 def line_at(stream: IO[bytes], begin: int) -> int:
@@ -103,7 +103,7 @@ def line_at(stream: IO[bytes], begin: int) -> int:
 
 
 def too_long(source: Source, begin: int) -> InputError:
-    """Return an error about the line at byte `begin`, which is longer than what is read as one."""
+    """Return an error about the line at byte `begin`, which is longer than a line may be."""
     with source.open() as stream:
         number = line_at(stream, begin)
         text = stream.read(1000)
@@ -113,7 +113,7 @@ def too_long(source: Source, begin: int) -> InputError:
         line=number,
         text=text.decode("utf-8", "replace"),
         hint="Leave out the columns that are not needed, or write the table as Parquet or Arrow, "
-        "where an id may be of any length. A file without line ends is no table of text.",
+        "where an id may have any length. A file without line ends is not a table of text.",
         kind="text",
     )
 
@@ -123,7 +123,7 @@ def _only_line_ends(data: Bytes) -> bool:
 
 
 def _fill(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
-    """Read into the buffer behind what it holds; return how much it then holds."""
+    """Read into the buffer after its `filled` bytes; return how many it then holds."""
     while filled < len(buffer):
         n = stream.readinto(buffer[filled:].data)  # type: ignore[attr-defined] # binary ones have it
         if not n:
@@ -133,22 +133,22 @@ def _fill(stream: IO[bytes], buffer: Bytes, filled: int) -> int:
 
 
 def refuse_binary(source: Source, start: bytes) -> None:
-    """Raise InputError if the first bytes of a file are no text."""
+    """Raise InputError if the first bytes of a file are not text."""
     if b"\0" not in start:
         return
     if _is_utf16(start):
-        problem, hint = "is no text in UTF-8: it holds null bytes", "It looks like UTF-16"
+        problem, hint = "is not text in UTF-8: it holds null bytes", "It looks like UTF-16"
         raise InputError(problem, source=source.name, hint=f"{hint}; save it as UTF-8.")
-    raise InputError("is binary, no text: it holds null bytes", source=source.name)
+    raise InputError("is binary, not text: it holds null bytes", source=source.name)
 
 
 def _is_utf16(start: bytes) -> bool:
-    """Tell by a byte order mark, or by zeros in every other byte of the first line."""
+    """Recognise UTF-16 by a byte order mark, or by zeros in every other byte of the first line."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return True
     line = start.partition(b"\n")[0]
     for zeros, texts in ((line[1::2], line[::2]), (line[::2], line[1::2])):
-        # Below a tab there are only bytes that text has not.
+        # Bytes below a tab do not occur in text.
         if len(texts) > 1 and not zeros.strip(b"\0") and min(texts) >= _TAB:
             return True
     return False
@@ -166,10 +166,11 @@ _BLANKS = 4096  # bytes
 
 
 def query_change(data: bytes, query_of: Callable[[bytes], bytes | None]) -> int:
-    """Return where the last query's lines begin, 0 if the whole is one query's.
+    """Return where the last query's lines begin, 0 if all lines have one query.
 
-    Where queries come back after others, it may be another line whose query is not that above it.
-    Lines that are no data go with those below them; if there are only such, all are cut off.
+    If queries recur after others, it may be another line whose query differs from that of the line
+    above. Lines without data belong to the lines below them; if all are without data, all are cut
+    off.
     """
     end = data.rfind(b"\n") + 1
     near = _near_change(data, end, query_of)
@@ -178,9 +179,9 @@ def query_change(data: bytes, query_of: Callable[[bytes], bytes | None]) -> int:
 
 
 def _near_change(data: bytes, end: int, query_of: Callable[[bytes], bytes | None]) -> int:
-    """Return the end of a line of the last query, with another's close above it, if there is one.
+    """Return the end of a line of the last query that has another query's line close above it.
 
-    That is found by halving: another line is taken to be above those of the last query.
+    It is found by binary search, as if other queries' lines were above the last query's.
     """
     low, high = 0, end
     last = query_of(data[data.rfind(b"\n", 0, max(0, end - 1)) + 1 : end])
@@ -206,24 +207,24 @@ def _last_change(data: bytes, begin: int, query_of: Callable[[bytes], bytes | No
             return begin
         last = query if last is None else last
         begin = above
-        if query is None:  # there may be very many blank lines: pass over many at once
+        if query is None:  # there may be very many blank lines: skip many at once
             window = data[max(0, above - _BLANKS) : above]
             text = above - len(window) + len(window.rstrip())
             begin = data.find(b"\n", text, above) + 1 or above
     return data.rfind(b"\n") + 1 if last is None else 0
 
 
-_WIDEST = 10_000  # columns; of more, Arrow needs a multiple of the memory that their text takes
+_WIDEST = 10_000  # columns; with more, Arrow needs several times the memory of their text
 
 
 def read_csv(
     raw: Bytes, separator: str, n_columns: int, columns: "dict[int, pa.DataType]"
 ) -> "list[pa.Array] | None":
-    """Read columns of text with Arrow, by position; None if the lines are not all alike."""
+    """Read columns of text with Arrow, by position; None if lines differ in their columns."""
     import pyarrow as pa
     from pyarrow import csv
 
-    # Arrow takes a byte order mark off. The file's own is off already: this one is an id's.
+    # Arrow removes a byte order mark. The file's own is removed already: this belongs to an id.
     if len(raw) == 0 or raw[:3].tobytes() == BYTE_ORDER_MARK:
         return None
     if n_columns > _WIDEST:
@@ -241,7 +242,7 @@ def read_csv(
                 null_values=[],
                 include_columns=list(types),
             ),
-            # Arrow's own keeps much of what is given back, for every thread.
+            # Arrow's default pool keeps much of the freed memory, for every thread.
             memory_pool=pa.system_memory_pool(),
         )
     except pa.ArrowInvalid:

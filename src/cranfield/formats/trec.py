@@ -1,10 +1,10 @@
-"""TREC qrels and runs, and MS MARCO's: text in columns, separated by any white space.
+"""TREC qrels and runs, and MS MARCO runs: text in columns, separated by any white space.
 
 A run line is `query_id Q0 doc_id rank score tag`; what follows the sixth column is ignored. The tag
-or the Q0 may be missing where the rest cannot be mistaken. Three columns are MS MARCO's, `query_id
-doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run of two columns,
-`query_id doc_id`, has no numbers: its order is the ranking. A qrels line is `query_id iteration
-doc_id grade`. Blank lines, and lines whose first character is `#`, are comments.
+or the Q0 may be missing where the other columns are unambiguous. Three columns are an MS MARCO run,
+`query_id doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run of two
+columns, `query_id doc_id`, has no numbers: its order is the ranking. A qrels line is `query_id
+iteration doc_id grade`. Blank lines, and lines whose first character is `#`, are comments.
 """
 
 from collections.abc import Iterable
@@ -28,12 +28,12 @@ from cranfield.formats.white_space import ROLES, WhiteSpace
 from cranfield.formats.write import write_blank_separated
 
 _RUN = "query_id Q0 doc_id rank score tag"
-TREC_RUN = f"TREC run: {_RUN}"  # what a whole one is called
+TREC_RUN = f"TREC run: {_RUN}"  # the name of the complete form
 _MARCO = ("query_id doc_id rank", "MS MARCO run")
 
 
 def trec_rows(file: Beginning) -> WhiteSpace:
-    """Return judgments or a run in TREC's form, or one whose columns the user has numbered."""
+    """Return judgments or a run in TREC's form, or rows whose columns the user has numbered."""
     if file.columns:
         return _numbered(file)
     if file.what is What.QRELS:
@@ -45,13 +45,13 @@ def trec_rows(file: Beginning) -> WhiteSpace:
 
 
 _BY_SUBTOPIC = (
-    "Judgments by subtopic (query, subtopic, document, grade) are read with format='subtopics', "
+    "To read judgments by subtopic (query, subtopic, document, grade): format='subtopics', "
     "--qrels-format subtopics."
 )
 
 
 def run_rows(source: Source, sample: bytes) -> WhiteSpace:
-    """Return a run in TREC's form; `sample` (some first lines) tells which columns it has."""
+    """Return a run in TREC's form; `sample` (the first lines) shows which columns it has."""
     lines = [line.split() for line in _sampled(sample)]
     n = len(lines[0]) if lines else 6
     if n == 2:
@@ -90,8 +90,8 @@ def _numbered(file: Beginning) -> WhiteSpace:
             "has no header with the columns that were stated",
             source=file.source.name,
             text=(file.sample.splitlines() or [b""])[0].decode("utf-8", "replace"),
-            hint="Of a file without a header, say the columns by their numbers, from 1: "
-            "query_id, doc_id and the number's.",
+            hint="For a file without a header, state the columns by their numbers, from 1: "
+            "query_id, doc_id and the score or grade.",
             kind="columns",
         )
     ids = {"query": "query_id", "doc": "doc_id"}
@@ -101,9 +101,9 @@ def _numbered(file: Beginning) -> WhiteSpace:
 
 
 def _columns_of(lines: list[list[bytes]]) -> tuple[str, str]:
-    """Return which columns lines of three, four or five have, and what this form is called.
+    """Return the columns of lines with three, four or five, and the name of this form.
 
-    Raises InputError where they may be others.
+    Raises InputError if the columns are ambiguous.
     """
     n = len(lines[0])
     number = [all(NUMBER.fullmatch(line[i]) for line in lines) for i in range(n)]
@@ -118,7 +118,7 @@ def _columns_of(lines: list[list[bytes]]) -> tuple[str, str]:
     if n == 5 and has_q0 and whole[3] and number[4]:
         return "query_id Q0 doc_id rank score", "TREC run without tag"
     if all(line[0].upper() == b"Q0" for line in lines):
-        raise _ambiguous(n, "the query's seems to be missing")
+        raise _ambiguous(n, "the query's column seems to be missing")
     if n == 5 and not has_q0 and whole[2] and number[3] and not number[4]:
         return "query_id doc_id rank score tag", "TREC run without Q0"
     if n == 4 and has_q0 and number[3] and not whole[3]:
@@ -127,7 +127,7 @@ def _columns_of(lines: list[list[bytes]]) -> tuple[str, str]:
         return "query_id doc_id rank score", "run without Q0 and tag"
     if n == 4 and whole[3]:
         raise _ambiguous(4, "these may be a grade", "This looks like qrels. ")
-    raise _ambiguous(n, "which these are cannot be told for certain")
+    raise _ambiguous(n, "it is not clear which columns these are")
 
 
 def _are_ranks(lines: list[list[bytes]], column: int) -> bool:
@@ -142,8 +142,7 @@ def _are_ranks(lines: list[list[bytes]], column: int) -> bool:
 
 def _ambiguous(n: int, why: str, guess: str = "") -> InputError:
     hint = (
-        guess
-        + "Judgments come first, once: QRELS RUN. If this is a run, say which columns it has, "
+        guess + "Judgments come first, once: QRELS RUN. If this is a run, state its columns, "
         "counted from 1, as in columns={'query_id': 1, 'doc_id': 3, 'score': 4} "
         "(--run-columns query_id=1,doc_id=3,score=4)."
     )
@@ -154,19 +153,19 @@ _SAMPLED_LINES = 100
 
 
 def _sampled(sample: bytes) -> list[bytes]:
-    """Return some first lines of data, of which the last is whole."""
+    """Return the first lines of data; the last one is complete."""
     lines = sample.splitlines()[: 50 * _SAMPLED_LINES]
     return list(islice(filter(is_data, lines), _SAMPLED_LINES))
 
 
 def run_tag(source: Source) -> str:
-    """Return the sixth column of the last line of a run, which names the system.
+    """Return the sixth column of a run's last line, the system's name.
 
-    Raises InputError if that line has no six columns.
+    Raises InputError if that line does not have six columns.
     """
     last = b""
     with source.open() as stream:
-        if isinstance(stream, FileIO):  # stored as it is
+        if isinstance(stream, FileIO):  # not compressed
             last = _last_at_end(stream)
         else:
             for _, raw in raw_blocks(source, at_lines, []):
@@ -182,12 +181,12 @@ def run_tag(source: Source) -> str:
 
 
 def _last_at_end(file: FileIO) -> bytes:
-    """Return the last line of data, looking at no more of the file's end than it takes."""
+    """Return the last line of data, reading only as much of the file's end as needed."""
     length, size = file.seek(0, SEEK_END), SIZES.tail
     while True:
         file.seek(max(0, length - size))
         lines = (file.readall() or b"").splitlines()
-        last = _last_data(lines if size >= length else lines[1:])  # the first may be cut
+        last = _last_data(lines if size >= length else lines[1:])  # the first line may be cut off
         if last or size >= length:
             return last
         size *= 8
@@ -226,7 +225,7 @@ def _write_marco(stream: IO[bytes], blocks: Iterable[Block], target: Target) -> 
 
 
 def _falling(block: Block) -> Any:
-    """Return scores by which the rows rank as by their rank: the last of a query has 1."""
+    """Return scores that give the rows the same order as their ranks: the last of a query has 1."""
     rank, begins = block.columns["rank"], block.query.begins()
     last = np.maximum.reduceat(rank, begins)
     return np.repeat(last, np.diff(np.append(begins, len(block)))) + 1 - rank
@@ -254,7 +253,7 @@ def _named(name: str, title: str, form: str, names: str, more: str = "", *aliase
         title,
         partial(_write_named, names),
         read=partial(_named_rows, names, form),
-        qrels=Holds(f"`{names}`{more}", in_order({*holds, "grade"})),  # a level may be a grade
+        qrels=Holds(f"`{names}`{more}", in_order({*holds, "grade"})),  # a level can be a grade
         aliases=aliases,
     )
 
@@ -284,8 +283,7 @@ FORMATS = (
         read=_marco_rows,
         qrels=Holds("`query_id 0 doc_id grade`", ("grade",)),
         runs=Holds(
-            "`query_id doc_id rank`; found without being named where the ranks of each query are "
-            "1, 2, 3, ...",
+            "`query_id doc_id rank`; detected if the ranks of each query are 1, 2, 3, ...",
             ("rank",),
             needs_rank=True,
         ),

@@ -1,4 +1,4 @@
-"""URLs: the file systems that Arrow has for them, and what web servers answer."""
+"""URLs: Arrow's file systems for them, and the answers of web servers."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from cranfield.version import __version__
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 WEB = re.compile(r"https?://", re.IGNORECASE)
-_PATIENCE = 60  # seconds without an answer, after which a web server is taken to give none
+_PATIENCE = 60  # seconds to wait for a web server's answer
 SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
 
 
@@ -18,14 +18,14 @@ def without_secrets(url: str) -> str:
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return the file system that Arrow has for a URL, and the path there.
+    """Return Arrow's file system for a URL, and the path in it.
 
-    Raises InputError if there is none, with what to install or to do.
+    Raises InputError if there is none; its hint says what to install or to do.
     """
     import pyarrow as pa
     from pyarrow import fs
 
-    hint: str | None = "Or download the file, and name that."
+    hint: str | None = "Or download the file, and give its path."
     try:
         system, path = fs.FileSystem.from_uri(url)
         return system, path
@@ -43,7 +43,7 @@ def file_system(url: str) -> tuple[Any, str]:
 
 
 class Answer:
-    """What a web server answers to the request for a file."""
+    """A web server's answer to the request for a file."""
 
     def __init__(self, url: str, name: str) -> None:
         from http.client import HTTPException
@@ -55,7 +55,7 @@ class Answer:
             raise InputError(
                 "cannot be read: it holds a user's name or a password",
                 source=name,
-                hint="Download the file, and name that.",
+                hint="Download the file, and give its path.",
             )
         try:
             request = Request(url, headers={"User-Agent": f"cranfield/{__version__}"})  # noqa: S310 - see WEB

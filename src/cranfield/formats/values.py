@@ -1,4 +1,4 @@
-"""Values: what a score or a grade may be, in text, in objects and in columns of numbers."""
+"""Values: checks and conversions of scores and grades in text, objects and columns of numbers."""
 
 import math
 import re
@@ -43,9 +43,9 @@ def is_list_cell(value: object) -> bool:
 
 
 def packed(values: Iterable[Any], n: int) -> Floats | None:
-    """Return n numbers as doubles, (n,); None if one is no number, though it may be NaN.
+    """Return n numbers as doubles, (n,); None if one is not a number (NaN is allowed).
 
-    Twice as quick as numpy's own way, and does not take a text for a number.
+    Twice as fast as numpy's conversion, and does not accept a text as a number.
     """
     try:
         return np.frombuffer(struct.pack(f"{n}d", *values))
@@ -59,7 +59,7 @@ def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     scores = packed(ranking.values(), n)
     if scores is not None:
         if n > _SORTED_AT_ONCE and np.count_nonzero(scores[1:] <= scores[:-1]) == n - 1:
-            return scores, scores[::-1]  # a long ranking is in order as a rule
+            return scores, scores[::-1]  # a long ranking is usually in order
         in_order = scores.copy()
         in_order.sort()
         if in_order[-1] == in_order[-1]:  # not-a-number sorts last
@@ -70,14 +70,14 @@ def scores_of(query: str, ranking: Mapping[str, Any]) -> tuple[Floats, Floats]:
     )
 
 
-_SORTED_AT_ONCE = 200  # so many are sorted in the time that it takes to look at their order
+_SORTED_AT_ONCE = 200  # sorting so few is as fast as checking their order
 
 
 def grades_of(values: Iterable[Any]) -> Numbers | None:
-    """Return grades in their one form, see `graded`; None if one of them is none."""
+    """Return grades in their one form, see `graded`; None if a value is not a grade."""
     listed = list(values)
     try:
-        whole = struct.pack(f"{len(listed)}q", *listed)  # quick; whole numbers only
+        whole = struct.pack(f"{len(listed)}q", *listed)  # fast; whole numbers only
         return graded(np.frombuffer(whole, np.int64))
     except (struct.error, TypeError, OverflowError):
         try:
@@ -87,7 +87,7 @@ def grades_of(values: Iterable[Any]) -> Numbers | None:
 
 
 def values_of(role: str, numbers: list[Any]) -> Numbers | None:
-    """Return scores as doubles, or grades in their one form: (n,); None if one of them is none."""
+    """Return scores as doubles, or grades in their one form: (n,); None if a value is neither."""
     if role != "score":
         return grades_of(numbers)
     scores = packed(numbers, len(numbers))
@@ -97,7 +97,7 @@ def values_of(role: str, numbers: list[Any]) -> Numbers | None:
 def graded(values: NDArray[Any]) -> Numbers | None:
     """Return grades in their one form, (n,); None if one is not-a-number, or too large.
 
-    They are 64-bit integers if all are whole numbers, else doubles. Nothing is lost by either.
+    They are 64-bit integers if all are whole numbers, else doubles. Both are exact.
     """
     whole = whole_numbers(values)
     if whole is not None or values.dtype.kind != "f" or values.ndim != 1:
@@ -107,11 +107,11 @@ def graded(values: NDArray[Any]) -> Numbers | None:
 
 
 def whole_numbers(values: NDArray[Any]) -> Ints | None:
-    """Return numbers as 64-bit integers if nothing is lost by it and none is absurd, else None."""
+    """Return numbers as 64-bit integers if all are whole and not too large, else None."""
     if values.dtype.kind not in "biuf" or values.ndim != 1:
         return None
     if values.dtype.kind == "f" and values.dtype.itemsize < 8:
-        values = values.astype(np.float64)  # LARGEST_GRADE is no number of 16 or 32 bits
+        values = values.astype(np.float64)  # LARGEST_GRADE has no 16- or 32-bit float
     if values.dtype.kind == "f" and (values != np.floor(values)).any():
         return None
     if len(values):

@@ -1,4 +1,4 @@
-"""Lines of columns with white space between them: blanks, tabs, as many as there are."""
+"""Lines of columns with white space between them: any number of blanks and tabs."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _WINDOW = 1 << 19
 _BLANK_LINES = re.compile(rb"[\r\n]\s*+")
 _TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
-# What users call the columns, and what errors call them.
+# The names of the columns for users, and in errors.
 ROLES: Mapping[str, Role] = {
     **{column.public: role for role, column in COLUMNS.items()},
     **{role: role for role in COLUMNS if role not in ("query", "doc")},
@@ -32,7 +32,7 @@ ROLES: Mapping[str, Role] = {
 class WhiteSpace(Lines):
     """Lines of columns with white space between them; `more` columns may follow the last.
 
-    `names` says which there are: "query_id doc_id". Those that are no roles are passed over.
+    `names` lists the columns: "query_id doc_id". Columns that have no role are skipped.
     """
 
     decimals = True
@@ -49,18 +49,18 @@ class WhiteSpace(Lines):
         self.is_ranking = len(places) == 2  # there are no numbers
 
     def query_of(self, line: bytes) -> bytes | None:
-        """Return the line's query, None for a line that is no data."""
+        """Return the line's query, None for a line without data."""
         columns = line.split(None, self.columns["query"] + 1)
         if not columns or columns[0].startswith(b"#"):
             return None
         return columns[min(self.columns["query"], len(columns) - 1)]
 
     def records(self, raw: bytes) -> Iterator[Record]:
-        """Yield the lines of data, and what is wrong with their columns."""
+        """Yield the lines of data, with the faults of their columns."""
         for i, line in enumerate(raw.splitlines()):
             if not is_data(line):
                 continue
-            columns = line.split(None, self._n_columns)  # and the rest, if there are more
+            columns = line.split(None, self._n_columns)  # the last has the rest, if there are more
             n = len(columns)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._more):
@@ -68,7 +68,7 @@ class WhiteSpace(Lines):
             elif n > self._n_columns and "rank" in self.columns:
                 rank = self.columns["rank"]
                 if not WHOLE.fullmatch(columns[rank]):
-                    more = f", and column {rank + 1} is no rank: does an id hold white space?"
+                    more = f", and column {rank + 1} is not a rank: does an id hold white space?"
                     hint = "Write such ids in CSV, JSON, Parquet or Arrow."
                     fault = self._fault(line, more, hint)
             yield Record(i, line, columns, fault)
@@ -84,7 +84,7 @@ class WhiteSpace(Lines):
         if len(raw) == 0:
             return None
         first = _first_line(raw)
-        if first != b" ".join(first.split()):  # nor will the others be clean
+        if first != b" ".join(first.split()):  # then the other lines are not clean either
             return None
         n_columns = first.count(b" ") + 1
         if n_columns < self._n_columns or (n_columns > self._n_columns and not self._more):
@@ -101,7 +101,7 @@ class WhiteSpace(Lines):
         return None if self._has_comments(raw, arrays[0]) else arrays
 
     def _has_comments(self, raw: Bytes, query: "pa.Array") -> bool:
-        """Tell whether a line begins with `#`, and so the first column, the query's as a rule."""
+        """Tell whether a line, and so its first column (usually the query), begins with `#`."""
         if self.columns["query"] > 0:
             return b"\n#" in bytes(raw)
         text = np.frombuffer(query.buffers()[2], np.uint8)
@@ -113,9 +113,9 @@ class WhiteSpace(Lines):
         return InputError(problem, hint=hint, kind="columns")
 
     def _other_file(self, columns: list[bytes]) -> str | None:
-        """Guess what was given in place of what was expected."""
+        """Return a guess at what the file is instead."""
         if self.what is What.QRELS and len(columns) == 3 and WHOLE.fullmatch(columns[2]):
-            return f"If these are query, document and grade, say so: {by_number(What.QRELS)}."
+            return f"If these are query, document and grade, state it: {by_number(What.QRELS)}."
         if self.what is What.QRELS and len(columns) >= 6 and NUMBER.fullmatch(columns[4]):
             return "This looks like a run. The judgments come first: QRELS RUN."
         if self.what is What.RUN and len(columns) == 4 and WHOLE.fullmatch(columns[3]):
@@ -124,7 +124,7 @@ class WhiteSpace(Lines):
 
 
 _COLUMN = re.compile(rb"\S+")
-_LONG = 1 << 16  # of a longer line, a list of its columns may take 40 times the memory
+_LONG = 1 << 16  # for a longer line, a list of its columns may take 40 times its memory
 
 
 def _as_it_is(raw: Bytes) -> Bytes:
@@ -153,10 +153,9 @@ def _respaced_long(line: bytes) -> bytes:
 
 
 def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
-    """Tell whether one white space character follows each column, none is beside another.
+    """Tell whether exactly one white space character follows each column.
 
-    Then nothing was read as a part of an identifier, or as an empty column, that the eye would
-    not see there.
+    Then no invisible character was read as part of an identifier or as an empty column.
     """
     n_spaces = 0
     for begin in range(0, len(raw), _WINDOW):  # pieces take little memory

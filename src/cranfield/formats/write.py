@@ -1,4 +1,4 @@
-"""Columns to text: what the formats share that write rows."""
+"""Columns as text: functions shared by the formats that write rows."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NotTextError(Exception):
-    """Some identifiers are no UTF-8, which columns of text cannot hold."""
+    """Some identifiers are not UTF-8, and columns of text cannot hold them."""
 
 
 WHITE_SPACE = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
@@ -26,7 +26,7 @@ WHITE_SPACE = (b" ", b"\t", b"\n", b"\r", b"\v", b"\f")
 
 
 def holding(ids: Ids, special: Sequence[bytes]) -> Iterable[bytes]:
-    """Return the identifiers, each once, if one of them may hold one of some bytes; else none."""
+    """Return the distinct identifiers if one of them may hold a special byte; else nothing."""
     text = bytes(ids.to_arrow().buffers()[2] or b"")
     return dict.fromkeys(ids.to_list()) if any(one in text for one in special) else ()
 
@@ -37,7 +37,7 @@ def write_blank_separated(
     columns: Callable[[Block], list[Any]],
     separator: bytes,
 ) -> None:
-    """Write the `columns` of every row: ids and numbers, or a text that all rows have."""
+    """Write the `columns` of every row: ids and numbers, or a text that is the same in all rows."""
     first = True
     for block in blocks:
         if len(block) == 0:
@@ -57,7 +57,7 @@ def write_blank_separated(
                     kind="id",
                 ).at(*block.place(ids.to_list().index(field)))
         if first and block.query[0].startswith(BYTE_ORDER_MARK):
-            stream.write(BYTE_ORDER_MARK)  # one is taken for the file's own
+            stream.write(BYTE_ORDER_MARK)  # the first one is read as the file's own
         first = False
         stream.write(joined_text(columns(block), separator))
 
@@ -87,7 +87,7 @@ def _texts_of(column: Any) -> Any:
 
 
 def number_column(values: Any) -> "pa.Array":
-    """Return numbers as a column of Arrow, of doubles or of whole numbers."""
+    """Return numbers as an Arrow column of doubles or of whole numbers."""
     import pyarrow as pa
 
     kind = pa.float64() if values.dtype.kind == "f" else pa.int64()
@@ -99,10 +99,10 @@ def number_column(values: Any) -> "pa.Array":
 
 
 def named_columns(block: Block) -> dict[str, Any]:
-    """Return a block's columns by the names that they have in a table."""
+    """Return a block's columns by their names in a table."""
     ids: dict[Role, Any] = {"query": block.query}
     if "group" in block.columns:
-        ids["group"] = block.columns["group"]  # beside the query
+        ids["group"] = block.columns["group"]  # as an id
     ids["doc"] = block.doc
     every = ids | {role: block.columns[role] for role in in_order(block.columns)}
     return {COLUMNS[role].public: column for role, column in every.items()}

@@ -17,11 +17,11 @@ _FORM = Form(
 
 
 def chunk_rows(data: Any) -> dict[str, str]:
-    """Return {chunk: document} of a file, a table, a dict or rows of two.
+    """Return {chunk: document} from a file, a table, a dict or rows of two values.
 
     Columns are found by their names (`chunk_id`, `passage_id`, ...; `doc_id`, `parent_id`, ...);
-    of two columns with other names, or none, the first is the chunk. Raises InputError for a table
-    without such columns, DuplicateError for a chunk of two documents.
+    if there are two columns, with other names or without, the first is the chunk. Raises InputError
+    for a table without such columns, DuplicateError for a chunk with two documents.
     """
     found = read_table(data, _FORM)
     rows: Iterable[tuple[int | None, Any, Any]]
@@ -56,7 +56,7 @@ def _places(table: Table) -> tuple[int, int]:
         raise table.error(
             None,
             f"expected two columns, a chunk and its document; it has {', '.join(table.names):.200}",
-            "Call them chunk_id and doc_id.",
+            "Name them chunk_id and doc_id.",
         )
     if chunk is None and doc is None:
         return columns[0], columns[1]

@@ -9,21 +9,21 @@ from cranfield.formats.small.read import text_of
 from cranfield.formats.source import Source
 
 _HINT = (
-    "A list is written '5 2 4 - 1', best rank first, - being unjudged; of a query that has a name, "
-    "'q1: 5 2 4 - 1'. Several lines of such lists, or a file of them, are read, too."
+    "Write a list as '5 2 4 - 1', best rank first, with - for an unjudged document, or with the "
+    "query as 'q1: 5 2 4 - 1'. Several lines of such lists, or a file of them, also work."
 )
 
 
 def grade_lists(
     texts: Iterable[str], what: str, names: Sequence[str] = ()
 ) -> dict[str, list[float | None]]:
-    """Return {query: grades} of texts, each a list, lists on lines, or the path of a file of them.
+    """Return {query: grades} from texts: each is a list, lines of lists, or the path of a file.
 
-    `-` is the standard input. A list without a name has that of its place in `names`, or the
-    number of its place, from 1. A name goes up to the last colon; one that has a colon in it, as
-    `q:9`, has no blank. Of several lines, blank ones, and those that begin with `#`, are left out.
-    `what` says in errors whose texts they are. Raises InputError for what is no list, with the line
-    if it is one of several; DuplicateError for a second list of a query.
+    `-` is the standard input. A list without a name gets the one at its position in `names`, or the
+    number of its position, from 1. A name ends at the last colon; a name with a colon, as `q:9`,
+    cannot contain a blank. Blank lines, and lines that begin with `#`, are left out. `what` is the
+    texts' name in errors. Raises InputError for a text that is not a list, with its line if there
+    are several; DuplicateError for a second list of a query.
     """
     found: dict[str, list[float | None]] = {}
     for source, number, line in _lines(texts, what):
@@ -35,8 +35,8 @@ def grade_lists(
         try:
             if ":" in query and re.search(r"\s", query):
                 raise InputError(
-                    f"two colons: a line holds one list, and {query!r:.80} is no query's name "
-                    "here, as it has a colon and a blank",
+                    f"two colons: write one list on each line. {query!r:.80} cannot be the name "
+                    "of a query here, as it has a colon and a blank",
                     hint=_HINT,
                 )
             if query in found:
@@ -50,7 +50,7 @@ def grade_lists(
 
 
 def _lines(texts: Iterable[str], what: str) -> Iterator[tuple[str, int | None, str]]:
-    """Yield each list's source, its line there if that is a file, and the list."""
+    """Yield each list's source, its line if the source is a file, and the list."""
     for text in texts:
         if text != "-" and (not os.path.exists(text) or os.path.isdir(text)):
             if "\n" not in text.strip():
@@ -75,7 +75,7 @@ def _grades(text: str, *, may_be_empty: bool) -> list[float | None]:
         text = text[1:-1]
     fields = re.split(r"\s*,\s*|\s+", text.strip()) if text.strip() else []
     if not fields and not may_be_empty:
-        problem = "holds no grade; where nothing was retrieved, say of which query, as in 'q1:'"
+        problem = "holds no grade; if nothing was retrieved, name the query, as in 'q1:'"
         raise InputError(problem, hint=_HINT)
     wrong = next((one for one in fields if one != "-" and not re.fullmatch(_GRADE, one)), None)
     if wrong is not None:

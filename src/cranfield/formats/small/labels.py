@@ -1,4 +1,4 @@
-"""Labels of queries, by which results are sliced: from files, tables, dicts and rows."""
+"""Labels of queries, for slices of results: from files, tables, dicts and rows."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,9 +11,9 @@ from cranfield.formats.small.read import Document, Form, Origin, Table, number_o
 from cranfield.notes import Note
 
 QUERY = (*NAMES["query"], "_id", "id")
-ONE = "slice"  # the name of labels that have none
-MANY = 50  # more labels than these, and than half as many as queries, are no labels
-FEW = 10  # more numbers than these are put into ranges; more labels of one query each are none
+ONE = "slice"  # the name of labels without a name
+MANY = 50  # if more labels, and more than half as many as queries: texts, not labels
+FEW = 10  # if more numbers: ranges; if more labels, each with one query: not labels
 RANGES = 4
 _FORM = Form("the labels", ("query_id", ONE), known=QUERY, bare="a query and its label,")
 
@@ -22,9 +22,9 @@ _Cell = tuple[int | None, Any, str, Any]  # the row, the query, the label's name
 
 @dataclass(frozen=True)
 class LabelRows:
-    """Labels of queries: {name: {query: label}}, and what was done to them, in words.
+    """Labels of queries: {name: {query: label}}, with notes on their changes.
 
-    Labels come in the order of the file; ranges of numbers, the lowest first.
+    Labels are in the order of the file; ranges of numbers from the lowest.
     """
 
     labels: Mapping[str, Mapping[str, str]]
@@ -35,14 +35,14 @@ def label_rows(data: Any) -> LabelRows:
     """Return the labels of queries in a file, a table, a dict or rows.
 
     A table has a column of queries, and one for each kind of label. Lines of two fields without
-    names, rows of two, and a dict {query: label} hold one kind, which is called `slice`; a dict
-    {name: {query: label}} holds several. An empty cell is no label. A kind of more than ten
-    different numbers is put into four ranges of about as many queries each. One in which more than
-    ten queries all have different labels is left out, and so is one of more than fifty labels
-    that are more than half as many as its queries: such are texts, not labels.
+    names, rows of two values, and a dict {query: label} hold one kind, which is named `slice`; a
+    dict {name: {query: label}} holds several. An empty cell is not a label. A kind with more than
+    ten different numbers is put into four ranges with about the same number of queries. A kind is
+    left out as texts if more than ten queries all have different labels, or if there are more than
+    fifty labels and more than half as many labels as queries.
 
-    Raises InputError for what cannot be labels, such as each query's own text, and DuplicateError
-    for a query with two labels of a kind.
+    Raises InputError for values that cannot be labels, such as the queries' texts, and
+    DuplicateError for a query with two labels of a kind.
     """
     found = read_table(data, _FORM)
     cells = _of_table(found) if isinstance(found, Table) else _of_dict(found)
@@ -92,7 +92,7 @@ def _gathered(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str
 
 
 def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> LabelRows:
-    """Return labels that are few enough to slice by."""
+    """Return the labels that are few enough for slices."""
     labels: dict[str, dict[str, str]] = {}
     notes: list[Note] = []
     for name, of in found.items():
@@ -118,9 +118,9 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
     if not labels and notes:
         raise origin.error(
             None,
-            f"no labels to slice by: {', '.join(note.text for note in notes)}",
-            "A label is shared by many queries, such as a type or a language. Texts are none; "
-            "numbers, such as their lengths, are put into ranges.",
+            f"no labels for slices: {', '.join(note.text for note in notes)}",
+            "Many queries must share a label, such as a type or a language. Texts are not labels; "
+            "numbers, such as lengths, are put into ranges.",
         )
     if not labels:
         raise origin.error(None, "holds no label of a query")
@@ -137,9 +137,10 @@ def _shown(label: str | float) -> str:
 
 
 def _ranges(numbers: Mapping[str, float]) -> dict[str, str]:
-    """Return the range of each query's number, those of the lowest first.
+    """Return the range of each query's number, the lowest ranges first.
 
-    The i-th range ends with the number at place i n / 4, rounded up; equal numbers stay together.
+    The i-th range ends with the number at position i n / 4, rounded up; equal numbers stay
+    together.
     """
     queries = sorted(numbers, key=numbers.__getitem__)
     ends = [numbers[queries[-(-len(queries) * i // RANGES) - 1]] for i in range(1, RANGES + 1)]

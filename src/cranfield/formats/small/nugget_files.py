@@ -1,7 +1,7 @@
 """Nuggets: what an answer should say, and whether it does; from files and tables.
 
-A row is (query, answer, nugget, importance, assignment). An object of JSON may hold a list
-`nuggets` of objects with the last three, as AutoNuggetizer writes them.
+A row is (query, answer, nugget, importance, assignment). A JSON object may have a list `nuggets` of
+objects with the last three fields, as AutoNuggetizer writes them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import plain_name
 from cranfield.formats.small.read import Form, Table, no_table, read_table
 
-# What the columns are called: the first of these that a row has is taken.
+# The names of the columns: the first one that a row has is used.
 NAMES: Mapping[str, Sequence[str]] = {
     "query": ("query_id", "qid", "topic_id", "query", "topic"),
     "answer": ("run_id", "answer_id", "answer", "run", "system"),
@@ -41,7 +41,7 @@ class Nugget(NamedTuple):
 def nugget_rows(data: Any) -> list[Nugget]:
     """Return the nuggets of a file (CSV, TSV, JSON lines, a JSON list), a table, or rows.
 
-    Raises InputError for the first row that is wrong, DuplicateError for a nugget that comes twice
+    Raises InputError for the first row that is wrong, DuplicateError for a nugget that occurs twice
     for an answer.
     """
     table = read_table(data, _FORM)
@@ -65,7 +65,7 @@ def nugget_rows(data: Any) -> list[Nugget]:
                     at,
                     f"the nugget {one.nugget!r:.80} of query {one.query!r} is {one.importance} "
                     f"here, and {known} above",
-                    "A nugget is as important to every answer of its query.",
+                    "A nugget must have the same importance for all answers of its query.",
                 )
             found[one[:3]] = one
     if not found:
@@ -89,8 +89,8 @@ def _nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
             raise table.error(
                 at,
                 f"has no {column!r}",
-                "A row has query, answer, nugget, importance and assignment, or what other tools "
-                f"call them: {', '.join(names)}.",
+                "A row has query, answer, nugget, importance and assignment, or other names of "
+                f"these: {', '.join(names)}.",
             )
     for column, allowed in WORDS.items():
         value = values[column]

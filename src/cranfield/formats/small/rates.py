@@ -1,4 +1,4 @@
-"""Rates: how often an assessor gives which grade to a document of a true grade, from a file."""
+"""Rates: how often an assessor gives each grade to documents of a true grade, from a file."""
 
 import math
 from collections.abc import Iterable
@@ -12,10 +12,10 @@ _FORM = Form("the rates", _COLUMNS, needed=_COLUMNS)
 
 
 def rate_rows(data: Any) -> dict[int, dict[int, float]]:
-    """Return {true grade: {given grade: rate}} of a file, a table, a dict or rows.
+    """Return {true grade: {given grade: rate}} from a file, a table, a dict or rows.
 
     A table has the columns grade, given and rate; JSON may be an object of objects. Raises
-    InputError for what are no rates, and DuplicateError for a rate that comes twice.
+    InputError for values that are not rates, and DuplicateError for a rate that occurs twice.
     """
     found = read_table(data, _FORM)
     cells = _of_table(found) if isinstance(found, Table) else found.leaves(2)
@@ -25,7 +25,7 @@ def rate_rows(data: Any) -> dict[int, dict[int, float]]:
         true, given, rate = (math.nan if n is None else n for n in map(number_of, cell))
         if not (true.is_integer() and given.is_integer() and 0 <= rate < math.inf):
             shown = ", ".join(map(repr, cell))
-            problem = f"expected two whole grades and a rate from 0 up, got {shown:.80}"
+            problem = f"expected two whole grades and a rate of at least 0, got {shown:.80}"
             raise found.error(at, problem)
         of_grade = rates.setdefault(int(true), {})
         if int(given) in of_grade:

@@ -1,8 +1,8 @@
 """The reader of small tables: columns of values from files, tables in memory, rows and dicts.
 
-Arrow reads separated text, Parquet, Arrow files and tables in memory. JSON and rows in memory, of
-which a column may hold values of several types, become the same columns. The line of a row is
-looked for only when there is something wrong with it.
+Arrow reads separated text, Parquet, Arrow files and tables in memory. JSON and rows in memory,
+which may have several types in a column, become the same columns. The line of a row is only
+searched for if the row has a fault.
 """
 
 import csv
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 Where = Callable[[int], tuple[int, str]]  # a row's line, from 1, and its text
 Names = Sequence[str]
 
-# The column in which pandas keeps a table's index, and what a file then has instead of a name.
+# The names of the column with pandas' index, in tables and in files.
 INDEX = ("", "__index_level_0__", "Unnamed: 0")
 _SEPARATORS = "\t,;|"
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a kind of small table holds: its columns, and how text and rows without names are read.
+    """A kind of small table: its columns, and how text and rows without names are read.
 
-    `what` is its name in errors. `names` are those of the values of a tuple; `needed` those that
-    the first line of a text has in any case. `known` are the names of the column by which a first
-    line of names, or an object that is a row, is recognised.
+    `what` is its name in errors. `names` are the names of a tuple's values; `needed` are names that
+    the first line of a text must have. `known` are the names of the column by which a first line of
+    names, or an object that is a row, is recognised.
 
-    `bare` is what lines without names hold, in errors, which `hint` ends: so many fields as there
-    are `names`. Without it, the first line of a text always holds names. The separator is the first
-    of `separators` in the first line, else white space; where there is none to choose from, lines
-    that begin with # are comments. A field between `quoted` separators may be quoted.
+    `bare` describes lines without names in errors, which end with `hint`; such lines have as many
+    fields as there are `names`. Without `bare`, the first line of a text always holds names. The
+    separator is the first of `separators` in the first line, else white space; if `separators` is
+    empty, lines that begin with # are comments. A field between `quoted` separators may be quoted.
     """
 
     what: str
@@ -74,7 +74,7 @@ class Form:
         return bool(fields) and not (alike or numbers)
 
     def lacking(self, names: Names) -> str | None:
-        """Return what is wrong with a table's names: needed ones are not among them."""
+        """Return an error text if a table lacks needed names."""
         if {*self.needed} <= {*map(plain_name, names)}:
             return None
         return f"expected the columns {', '.join(self.needed[:-1])} and {self.needed[-1]}"
@@ -86,9 +86,9 @@ def spaced(what: str, *names: str) -> Form:
 
 
 class Origin:
-    """Where something was read: a name, as errors show it, and the lines of its rows, if any.
+    """A source: its name in errors, and the lines of its rows, if any.
 
-    `where` returns a row's line; it is None for what has no lines.
+    `where` returns a row's line; None for a source without lines.
     """
 
     def __init__(self, name: str, where: Where | None = None) -> None:
@@ -102,7 +102,7 @@ class Origin:
         hint: str | None = None,
         kind: type[InputError] = InputError,
     ) -> InputError:
-        """Return an error that says where: the line of a row, or the row, from 0."""
+        """Return an error with its place: the line of a row, or the row, from 0."""
         if row is None:
             return kind(problem, source=self.name, hint=hint)
         if self.where is None:
@@ -111,7 +111,7 @@ class Origin:
         return kind(problem, source=self.name, line=line, text=text.rstrip(), hint=hint)
 
     def id_of(self, row: int | None, value: Any) -> str:
-        """Return an id as text; InputError for what may be none."""
+        """Return an id as text; InputError for a value that cannot be an id."""
         try:
             return as_text(value, "")
         except InputError as error:
@@ -119,7 +119,7 @@ class Origin:
 
 
 class Table(Origin):
-    """Columns of as many values each, and their names; `bare`: of a text that has no names."""
+    """Columns of equal length, and their names; `bare`: from a text without names."""
 
     def __init__(
         self,
@@ -140,12 +140,12 @@ class Table(Origin):
         return zip(*self.columns, strict=True)
 
     def place(self, known: Names) -> int | None:
-        """Return the number of the first of some columns, by their plain names."""
+        """Return the number of the first column with one of these plain names."""
         plain = [plain_name(name) for name in self.names]
         return next((plain.index(name) for name in known if name in plain), None)
 
     def queries(self, known: Names) -> int:
-        """Return the number of the column of queries, or of pandas' index in its place.
+        """Return the number of the column of queries, or of pandas' index instead.
 
         Raises InputError for the first row that has no query.
         """
@@ -157,7 +157,7 @@ class Table(Origin):
             raise self.error(
                 queries.index(None),
                 f"has no column of queries; it has {', '.join(self.names):.200}",
-                f"It is called {known[0]!r}, or one of {', '.join(known[1:])}.",
+                f"Name it {known[0]!r}, or one of {', '.join(known[1:])}.",
             )
         return places[0]
 
@@ -187,17 +187,17 @@ class Document(Origin):
 
 
 def read_table(data: Any, form: Form) -> Table | Document:
-    """Return what a file, a table, a dict or rows hold.
+    """Return the content of a file, a table, a dict or rows.
 
-    An object is a row if one of its values is neither an object nor a list, and one is called as
-    the form knows, if it knows any. What another one means, the caller knows.
+    An object is a row if one of its values is neither an object nor a list, and one has a `known`
+    name of the form, if there are any. The caller interprets other objects.
     """
     if isinstance(data, str | os.PathLike):
         return _file(Source(data), form)
     if isinstance(data, Mapping):
         return _of_object(form.what, data, form)
     if getattr(data, "ndim", 0) == 1 and hasattr(data, "index") and hasattr(data, "items"):
-        values = dict(data.items())  # a column of pandas, whose index has the queries
+        values = dict(data.items())  # a pandas Series with queries as its index
         named = values if data.name is None else {data.name: values}
         return Document(form.what, named)
     if is_table(data):
@@ -208,24 +208,24 @@ def read_table(data: Any, form: Form) -> Table | Document:
 
 
 def no_table(form: Form, data: Any) -> InputError:
-    """Return the error of data that are no small table."""
+    """Return the error for data that are not a small table."""
     expected = f"expected {form.what.removeprefix('the ')} as a file, a table or rows"
     return InputError(f"{expected}, got {type(data).__name__}")
 
 
 def text_of(source: Source) -> str:
-    """Return all of a text file; InputError if it is none in UTF-8."""
+    """Return all of a text file; InputError if it is not UTF-8."""
     refuse_binary(source, source.start(4096))
     with source.open(heard=True) as stream:
         raw = stream.read().removeprefix(BYTE_ORDER_MARK)
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise InputError("is no text in UTF-8", source=source.name) from None
+        raise InputError("is not text in UTF-8", source=source.name) from None
 
 
 def number_of(value: Any) -> float | None:
-    """Return the number that a cell holds or a text spells; None if it is none."""
+    """Return the number in a cell or a text; None if it is not a number."""
     if isinstance(value, str):
         if "_" in value or not value.isascii():
             return None
@@ -235,7 +235,7 @@ def number_of(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return None
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # a whole number with hundreds of digits
         return math.inf
 
 
@@ -247,7 +247,7 @@ def _file(source: Source, form: Form) -> Table | Document:
 
 
 def text_rows(name: str, text: str, form: Form) -> Table | Document:
-    """Return what the text of a file holds: JSON, or lines."""
+    """Return the content of a file's text: JSON, or lines."""
     if text.lstrip()[:1] in ("{", "["):
         return _of_json(name, text, form)
     return text_table(name, text, form)
@@ -268,7 +268,7 @@ def _named(row: Any, number: int, form: Form) -> Mapping[Any, Any]:
 
 
 def _table_of(rows: Sequence[Mapping[Any, Any]], name: str, where: Where | None = None) -> Table:
-    """Return rows with names as columns; what a row has not is None."""
+    """Return rows with names as columns; None for a value that a row lacks."""
     keys = list(dict.fromkeys(chain.from_iterable(rows)))
     columns = [[row.get(key) for row in rows] for key in keys]
     return Table(name, [str(key) for key in keys], columns, where)
@@ -289,13 +289,13 @@ def _of_arrow(table: "pa.Table", name: str) -> Table:
         raise InputError(f"has several columns named {twice!r:.80}", source=name)
     try:
         columns = [column.to_pylist() for column in table.columns]
-    except ValueError as error:  # a text that is none, a time that Python has not
+    except ValueError as error:  # not a valid text, or a time that Python lacks
         raise InputError(f"cannot be read: {error}", source=name) from None
     return Table(name, names, columns)
 
 
 def _repeated(names: Iterable[str]) -> str | None:
-    """Return a name that is there more than once, None if none is."""
+    """Return a name that occurs more than once, None without one."""
     return next((name for name, n in Counter(names).items() if n > 1), None)
 
 
@@ -308,7 +308,7 @@ def text_table(name: str, text: str, form: Form) -> Table:
 
 
 class _Text(Origin):
-    """Lines of fields with a separator between them, or white space; errors take their number."""
+    """Lines of fields with a separator or white space between them; errors have their number."""
 
     def __init__(self, name: str, text: str, form: Form) -> None:
         super().__init__(name, lambda line: (line, self._lines[line - 1]))
@@ -329,7 +329,7 @@ class _Text(Origin):
         first: list[str]
         try:
             line, first = next(self._records(), (None, []))
-        except InputError:  # what looks like a quotation may be none
+        except InputError:  # what looks like a quotation may not be one
             line, first = 1, []
         has_header = form.is_header(first)
         expected = form.bare
@@ -358,7 +358,7 @@ class _Text(Origin):
         return Table(self.name, names, columns, where, bare=not has_header)
 
     def _by_arrow(self, n_columns: int, begin: int) -> Sequence[Sequence[str]] | None:
-        """Return the columns of clean text, below a header; None of any other."""
+        """Return the columns of clean text, below a header; None for any other text."""
         import pyarrow as pa
 
         text = "".join(self._fields)
@@ -380,7 +380,7 @@ class _Text(Origin):
                     yield line, fields
                 line = reader.line_num + 1
         except csv.Error as error:
-            raise self.error(line, f"a field is not as it should be: {error}") from None
+            raise self.error(line, f"a field is malformed: {error}") from None
 
 
 _split = re.compile(r"[^ \t\n\r\f\v]+").findall
@@ -396,7 +396,7 @@ def _of_json(name: str, text: str, form: Form) -> Table | Document:
         value = _decode(text)
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
-            raise origin.error(error.lineno - 1, f"is no JSON: {error}") from None
+            raise origin.error(error.lineno - 1, f"is not valid JSON: {error}") from None
         lines = [one for one in lines if one[1].strip()]
         origin = Origin(name, lines.__getitem__)
         rows = [_object_of(line, origin, i) for i, (_, line) in enumerate(lines)]
@@ -404,7 +404,7 @@ def _of_json(name: str, text: str, form: Form) -> Table | Document:
     except InputError as error:
         raise error.at(name) from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is no JSON: {error}", source=name) from None
+        raise InputError(f"is not valid JSON: {error}", source=name) from None
     if isinstance(value, Mapping):
         return _of_object(name, value, form, origin.where)
     for i, row in enumerate(value):
@@ -421,7 +421,7 @@ def _object_of(line: str, lines: Origin, i: int) -> dict[str, Any]:
     except InputError as error:
         raise lines.error(i, error.problem, kind=type(error)) from None
     except (ValueError, RecursionError) as error:
-        raise lines.error(i, f"is no JSON: {error}") from None
+        raise lines.error(i, f"is not valid JSON: {error}") from None
     if not isinstance(row, dict):
         raise lines.error(i, "expected a JSON object")
     return row

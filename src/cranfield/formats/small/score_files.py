@@ -1,6 +1,6 @@
-"""Scores of queries that any tool saved: from files, tables, dicts and rows.
+"""Scores of queries, saved by any tool: from files, tables, dicts and rows.
 
-A score is (system, measure, query, value). Lines and rows may hold one each (trec_eval,
+A score is (system, measure, query, value). Lines and rows may hold one score each (trec_eval,
 ir_measures, PyTerrier, this library's `evaluate -q`), or a column for each measure (data frames,
 gdeval), or for each system. Nested dicts are {query: {measure: value}} (pytrec_eval) or
 {measure: {query: value}} (ranx), or {system: either}. The JSON of `evaluate -q` and of `compare`
@@ -21,30 +21,29 @@ from cranfield.notes import Note
 
 Layout = Literal["measures", "systems"]
 
-# What the columns are called: the first of these that a row has is taken.
+# The names of the columns: the first one that a row has is used.
 NAMES: Mapping[str, Sequence[str]] = {
     "system": ("run", "system", "run_id", "runid", "run_name", "system_id", "name"),
     "measure": ("measure", "metric", "measure_name", "metric_name"),
     "query": COLUMN_NAMES["query"],
     "value": ("value", "score", "measure_value"),
 }
-# What tools write in place of a query's id where the value is one over all queries.
+# What tools write instead of a query's id for a value over all queries.
 SUMMARIES = frozenset({"all", "ALL", "amean", "mean"})
-_TEXTS = ("runid", "relstring")  # a query's value is a text, even where it looks like a number
-GREATEST = 1e100  # beyond, squares would not be numbers any more
-_TRIED = 40  # so many names of each side are tried: are they measures?
+_TEXTS = ("runid", "relstring")  # their values are texts, even if they look like numbers
+GREATEST = 1e100  # beyond it, squares may overflow
+_TRIED = 40  # how many names of each side are tried as measures
 _FORM = Form(
     "the scores",
     ("query_id", "measure", "value"),
     known=NAMES["query"],
     bare="a measure, a query and a value,",
-    hint="A table of other columns begins with a line of their names, such as query_id.",
+    hint="A table with other columns must begin with a line of their names, such as query_id.",
     quoted=",",
 )
 
 _OVER_ALL = (
-    "Have each query's values saved: the option -q of trec_eval, ir_measures and `cranfield "
-    "evaluate`."
+    "Save each query's values: the option -q of trec_eval, ir_measures and `cranfield evaluate`."
 )
 
 System = str | None
@@ -54,13 +53,13 @@ _Score = tuple[int | None, System, Measure, Any, Any]  # the row, ..., the query
 
 @dataclass(frozen=True)
 class ScoreRows:
-    """Scores by system and measure, as the file names them, and what was left out.
+    """Scores by system and measure, with the file's names, and what was left out.
 
-    `scores` is {(system, measure): {query: value}}; the system is None where nothing names it, the
-    measure where the columns are systems. `summaries` counts the values over all queries, by what
-    is written for the query; `texts` those that are no numbers, by measure. `missing` counts the
-    empty cells. `recipe` is how the scores were made, and `retrieved` a sketch of the documents
-    that each system retrieved, where a file says so.
+    `scores` is {(system, measure): {query: value}}; the system is None if it has no name, the
+    measure if the columns are systems. `summaries` counts the values over all queries, by the text
+    instead of a query's id; `texts` counts the values that are not numbers, by measure. `missing`
+    counts the empty cells. `recipe` is how the scores were computed, and `retrieved` a sketch of
+    the documents that each system retrieved, if the file has them.
     """
 
     scores: Mapping[tuple[System, Measure], Mapping[str, float]]
@@ -77,14 +76,14 @@ class ScoreRows:
             text = f"{n:,} of {query!r} left out: the value over all queries."
             notes.append(Note("over-all", "info", text, count=n))
         if self.texts:
-            text = f"Left out, as they are no numbers: {', '.join(self.texts)}."
+            text = f"Left out, as they are not numbers: {', '.join(self.texts)}."
             notes.append(Note("texts", "info", text))
         return notes
 
 
 def file_name_of(path: Any) -> str:
-    """Return the name of the system whose scores a file holds: the file's, as for a run."""
-    from cranfield.formats.files import stem_of  # and all formats, which tables do not need
+    """Return the name of the system in a file of scores: from the file's name, as for a run."""
+    from cranfield.formats.files import stem_of  # slow, and not needed for tables
 
     return stem_of(Source(path))
 
@@ -95,11 +94,11 @@ def score_rows(
     """Return the scores of queries in a file, a table, a dict or rows.
 
     `is_measure` tells whether a text is the name of a measure: it decides which side of a file
-    without names, or of a dict, is the measure, and which the query. `layout` says what the
-    columns are of a table that has one for each measure or system; also what the outer names of
-    a dict {system: {query: value}} are.
+    without names, or of a dict, is the measure, and which is the query. `layout` says whether the
+    columns of a table are measures or systems; also whether the outer names of a dict {system:
+    {query: value}} are.
 
-    Raises InputError for what is no score, and DuplicateError for a score that comes twice.
+    Raises InputError for a value that is not a score, DuplicateError for a score that occurs twice.
     """
     found = read_table(data, _FORM)
     if isinstance(found, Table):
@@ -127,8 +126,8 @@ def score_rows(
 def system_rows(data: Mapping[Any, Any], name: str, is_measure: Callable[[str], bool]) -> ScoreRows:
     """Return the scores of one system in a dict.
 
-    It is {query: value}, {measure: {query: value}} or {query: {measure: value}}, the last only of
-    known measures. Raises as `score_rows` does.
+    It is {query: value}, {measure: {query: value}} or {query: {measure: value}}, the last only for
+    known measures. Raises the same errors as `score_rows`.
     """
     found = Document(name, data)
     if any(isinstance(inner, Mapping) for inner in data.values()):
@@ -141,7 +140,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
     text_columns: set[tuple[System, Measure]] = set()
     summaries: Counter[str] = Counter()
     texts: Counter[str] = Counter()
-    refused: dict[str, InputError] = {}  # the first value of each measure that is no number
+    refused: dict[str, InputError] = {}  # the first value of each measure that is not a number
     missing = 0
     for at, system, measure, query, value in rows:
         scores = found.get((system, measure))
@@ -171,7 +170,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
                 at,
                 f"expected a finite number as {measure or 'the score'} of query {query!r:.80}, "
                 f"got {value!r:.80}",
-                "A query without a value has no row, or an empty cell: it is then missing.",
+                "For a query without a value, leave out the row, or the value: it is then missing.",
             )
         elif query in scores and at is None:
             raise origin.error(None, f"the query {query!r:.80} occurs twice", kind=DuplicateError)
@@ -180,7 +179,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
             raise origin.error(
                 at,
                 f"a second {of or 'score'} for query {query!r:.80}",
-                "Several systems' scores are in a file each, or have a column `run`.",
+                "Put each system's scores into its own file, or add a column `run`.",
                 DuplicateError,
             )
         else:
@@ -197,7 +196,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
 
 
 def no_score(system: str, measure: Measure, query: str, value: object) -> InputError:
-    """Return the error of a value that is no score."""
+    """Return the error for a value that is not a score."""
     return InputError(
         f"{system}: {measure or 'score'} of query {query!r} is {value!r:.40}: expected a number of "
         f"at most {GREATEST:g}"
@@ -223,7 +222,7 @@ def _named(table: Table, layout: Layout) -> Iterator[_Score]:
         roles.pop("system" if layout == "systems" else "measure", None)
         wide = table.others(roles.values())
         if not wide:
-            raise table.error(0, "has no column of values beside the queries")
+            raise table.error(0, "has no column of values, only queries")
     nothing = [None] * table.n_rows
     columns = (
         table.columns[roles[role]] if role in roles else nothing
@@ -247,7 +246,7 @@ def _named(table: Table, layout: Layout) -> Iterator[_Score]:
 
 
 def _lacking(table: Table, at: int, what: str, query: Any) -> InputError:
-    hint = "A query without a value has no row: it is then missing."
+    hint = "For a query without a value, leave out the row: it is then missing."
     return table.error(at, f"has no {what} for query {query!r:.80}", hint)
 
 
@@ -255,14 +254,14 @@ def _lacking(table: Table, at: int, what: str, query: Any) -> InputError:
 
 
 def _bare(table: Table, is_measure: Callable[[str], bool]) -> Iterator[_Score]:
-    """Yield the scores of lines that hold a measure, a query and a value, or query and measure."""
+    """Yield the scores from lines with measure, query and value, or query, measure and value."""
     sides = [list(dict.fromkeys(map(str.strip, column))) for column in table.columns[:2]]
     measures_first = _is_first(sides[0], sides[1], is_measure)
     if table.n_rows and measures_first is None:
         raise table.error(
             0,
             "which of the first two columns is the measure, and which the query?",
-            "Neither holds names of known measures. Begin the file with a line of the columns' "
+            "Neither has names of known measures. Begin the file with a line of the columns' "
             "names: query_id, measure, value.",
         )
     measure, query = table.columns[:2] if measures_first else table.columns[1::-1]
@@ -275,7 +274,7 @@ def _is_first(
 ) -> bool | None:
     """Tell whether the first names are measures, and the second ids of queries; None: unknown.
 
-    Those are of which more are known measures; then those that do not hold `all`.
+    The side with more known measures is the measures; else, the side without `all`.
     """
     shares = []
     for names in (first, second):
@@ -297,7 +296,7 @@ def _document(runs: Iterable[Any], origin: Origin) -> Iterator[_Score]:
             raise origin.error(
                 None,
                 "a run has no 'queries'",
-                "Have each query's values saved: `cranfield evaluate --per-query --format json`.",
+                "Save each query's values: `cranfield evaluate --per-query --format json`.",
             )
         system = origin.id_of(None, run.get("run"))
         for query, measure, value in Document(origin.name, queries).leaves(2):
@@ -341,7 +340,7 @@ def _of_system(
         raise found.error(
             None,
             "which names are measures: the outer ones, or the inner ones?",
-            "Neither are known measures. Of {system: {query: value}}, say layout='systems' "
+            "Neither are known measures. For {system: {query: value}}, set layout='systems' "
             "(--layout systems); else give rows of query_id, measure and value.",
         )
     for outer, inner, value in found.leaves(2):

@@ -17,7 +17,7 @@ from cranfield.formats.small.read import Document, Form, Table, read_table, text
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
 
-# Which column has the ids; and the text: the first of these that is not empty.
+# The names of the column of ids, and of texts: the first that is not empty.
 _IDS = ("_id", "id", *NAMES["query"], *NAMES["doc"])
 _TEXTS = (
     *("title", "text", "query", "question", "body", "contents", "content", "passage"),
@@ -27,20 +27,20 @@ _HINT = (
     "Texts are TREC topics, a table of ids and texts (TSV, CSV), or JSON lines such as "
     '{"_id": "q1", "text": "..."}.'
 )
-# The id of a JSON line that begins with it, as all lines of BEIR's files do.
+# The id at the beginning of a JSON line, as in all lines of BEIR's files.
 _FIRST_ID = re.compile(rb'\s*\{\s*"(?:_id|id|docid|doc_id|qid|query_id)"\s*:\s*"([^"\\]*)"\s*[,}]')
 
 
 def texts_of(data: Any, ids: Collection[str], what: str = "the texts") -> dict[str, str]:
-    """Return {id: text} of those among some ids that have a text; white space becomes blanks.
+    """Return {id: text} for those of the ids that have a text; white space becomes blanks.
 
     `data` is a file, a table in memory, rows, or a dict {id: text}, or {id: {"title": ...}}. A
     file is TREC topics, a table with a column of ids and one of texts (or two columns without
-    names), JSON lines, or a JSON object {id: text}. A text is the title, if there is one that is
-    not empty. Of JSON lines and of fields with tabs between them, only the lines of these ids are
-    looked at, whatever the others hold. Of several texts of an id, the first counts.
+    names), JSON lines, or a JSON object {id: text}. The title is the text if it is not empty. In
+    JSON lines and tab-separated files, only the lines of these ids are read; others are not
+    checked. If an id has several texts, the first counts.
 
-    Raises InputError for what holds no texts, with the line.
+    Raises InputError for data without texts, with the line.
 
     >>> texts_of({"q1": "read a  CSV file", "q2": "sort"}, ["q1"])
     {'q1': 'read a CSV file'}
@@ -87,7 +87,7 @@ def _of_table(table: Table) -> Iterator[tuple[str, str]]:
         raise table.error(
             None,
             f"has no column of texts; it has {', '.join(table.names):.200}",
-            f"It is called {', '.join(_TEXTS[:4])}, or so.",
+            f"Name it, for example, {', '.join(_TEXTS[:4])}.",
         )
     for row, values in enumerate(table.rows()):
         texts = (_plain(values[i]) for i in named)
@@ -95,14 +95,14 @@ def _of_table(table: Table) -> Iterator[tuple[str, str]]:
 
 
 def _text_in(value: Any) -> str:
-    """Return a text, or that of an object's fields which is one; empty if there is none."""
+    """Return a text, or the first text field of an object; empty if there is none."""
     if not isinstance(value, Mapping):
         return _plain(value)
     return next(filter(None, (_plain(value.get(name)) for name in _TEXTS)), "")
 
 
 def _plain(value: Any) -> str:
-    """Return a text in one line; empty for what is none."""
+    """Return a text in one line; empty for any other value."""
     return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
 
 
@@ -135,11 +135,11 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
         raise InputError("holds no topic with a number", source=name, hint=_HINT)
 
 
-# ---- only what is asked for ---------------------------------------------------------------------
+# ---- only the wanted lines ----------------------------------------------------------------------
 
 
 def _sieved(source: Source, wanted: Collection[str]) -> str:
-    """Return a text in which the lines of other ids are blank, if it is one of lines."""
+    """Return a file's text, with the lines of other ids made blank if each line is a row."""
     refuse_binary(source, source.start(4096))
     with source.open(heard=True) as stream:
         lines = _lines_of(stream)
@@ -152,7 +152,7 @@ def _sieved(source: Source, wanted: Collection[str]) -> str:
     try:
         return page.getvalue().decode()
     except UnicodeDecodeError:
-        raise InputError("is no text in UTF-8", source=source.name) from None
+        raise InputError("is not text in UTF-8", source=source.name) from None
 
 
 def _lines_of(stream: IO[bytes]) -> Iterator[bytes]:
@@ -166,15 +166,15 @@ def _lines_of(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _sieve(first: bytes, wanted: Iterable[str]) -> Callable[[bytes], bool] | None:
-    """Return what tells whether a line may be of a wanted id, by the first line of a file.
+    """Return a test whether a line may have a wanted id, from the first line of a file.
 
-    None if what an id's text is may not be seen by one line.
+    None if an id's text may span several lines.
     """
     raw = {one.encode("utf-8", "surrogateescape") for one in wanted}
     if first.lstrip()[:1] == b"{":
         try:
             json.loads(first)
-        except ValueError:  # an object that goes on
+        except ValueError:  # an object that continues
             return None
         spelled = {*raw, *(json.dumps(one)[1:-1].encode() for one in wanted)}
         # An escaped character may be spelled in many ways.

@@ -1,4 +1,4 @@
-"""The file of trec_eval's option -Z: means and standard deviations of measures, topic by topic."""
+"""The file of trec_eval's option -Z: means and standard deviations of measures per topic."""
 
 import math
 
@@ -12,7 +12,7 @@ _FORM = spaced("the z-scores", "query_id", "measure", "mean", "standard_deviatio
 def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
     """Return {(query, measure): (mean, standard deviation)}.
 
-    Raises InputError for the first line that is wrong, DuplicateError for one that comes twice.
+    Raises InputError for the first line that is wrong, DuplicateError for one that occurs twice.
     """
     table = text_table(source.name, text_of(source), _FORM)
     found: dict[tuple[str, str], tuple[float, float]] = {}
@@ -21,7 +21,7 @@ def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
         if not (math.isfinite(mean) and 0 <= deviation < math.inf):
             raise table.error(row, "expected a mean and a standard deviation in columns 3 and 4")
         if (query, measure) in found:
-            problem = f"the measure {measure!r} is there twice for query {query!r}"
+            problem = f"the measure {measure!r} occurs twice for query {query!r}"
             raise table.error(row, problem, kind=DuplicateError)
         found[query, measure] = mean, deviation
     if not found:
