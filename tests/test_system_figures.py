@@ -273,7 +273,7 @@ def test_which_two_are_drawn(given: Any, options: Any, expected: tuple[str, str]
     found = compare(*DEMO, **options)
     best = [one.name for one in found["nDCG@10"].ordered]
     assert best[:2] == ["dense", "fusion"]
-    assert figures.scatter(found, *given).title == "nDCG@10: {} beside {}".format(*expected)
+    assert figures.scatter(found, *given).title == "nDCG@10: {} and {}".format(*expected)
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "SearchLength"])
@@ -367,7 +367,7 @@ def test_scores_that_were_made_before_are_drawn(name: str) -> None:
         (lambda: figures.by_cutoff(FOUND, systems=[]), OptionError, "systems: 0"),
         (lambda: figures.differences(FOUND, "dens"), OptionError, "system='dens': .*try dense"),
         (lambda: figures.scatter(FOUND, "dense", "x"), OptionError, "other='x'"),
-        (lambda: figures.scatter(FOUND, "dense", "dense"), OptionError, "drawn beside itself"),
+        (lambda: figures.scatter(FOUND, "dense", "dense"), OptionError, "compared with itself"),
         (lambda: figures.by_slice(compare(*DEMO)), InputError, "there are no slices"),
         (lambda: figures.judged_by_rank(FOUND, 0), OptionError, "depth=0"),
         (lambda: figures.judged_by_rank(FOUND, 101), OptionError, "depth=101"),
@@ -433,7 +433,7 @@ def test_the_leaderboard_as_it_is_drawn(style: StyleName) -> None:
     assert [one["system"] for one in drawn] == [one["system"] for one in figure.points]
     for one, point in zip(drawn, figure.points, strict=True):
         assert float(one["nDCG@10"]) == pytest.approx(point["mean"], rel=1e-11)
-        expected = {"better": "better", None: "not told apart"}[point["verdict"]]
+        expected = {"better": "better", None: "not significant"}[point["verdict"]]
         assert one["kind"] == ("baseline" if point["system"] == "bm25" else expected)
     shown = [f"{point['mean']:.4f}" in texts(figure) for point in figure.points]
     assert shown == [style != "paper"] * 4

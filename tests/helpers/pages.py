@@ -103,7 +103,7 @@ def geometric() -> tuple[Comparison, dict[str, Any]]:
 
 
 def all_pairs() -> tuple[Comparison, dict[str, Any]]:
-    """No baseline: letters say which systems are told apart, other ones under each measure."""
+    """No baseline: letters say which systems differ significantly, others under each measure."""
     return compare(demo.QRELS, list(demo.RUNS), "nDCG@10 RR NumRelRet", all_pairs=True), {}
 
 

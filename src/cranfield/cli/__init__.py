@@ -1,4 +1,4 @@
-"""The command line: arguments to the library to standard output. Only here is anything printed.
+"""The command line: it calls the library and prints results. Nothing is printed elsewhere.
 
 Exit status: 0 done, 2 wrong usage or input that cannot be scored; `gate` has 1 and 3, too.
 """
@@ -63,7 +63,7 @@ _UNDONE = "what was not finished is undone."
 
 
 class _EndedError(BaseException):
-    """The process is to end by a signal, when everything that is open has been closed."""
+    """The process must end by a signal, once everything that is open is closed."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -74,7 +74,7 @@ def quoted(error: click.UsageError) -> click.UsageError:
     return click.UsageError(printable(error.format_message()), error.ctx)
 
 
-# What people type -> the option that some commands have for it, which is spelt otherwise.
+# What people type -> the option of some commands that they mean.
 _MEANT = {"-q": "--query", "--rows": "--limit", "--columns": "--layout"}
 _MEANT |= dict.fromkeys(("--min", "--minimum", "--threshold", "--atleast"), "--at-least")
 # What people type to see the worst queries, and which command lists them.
@@ -185,7 +185,7 @@ class _Commands(click.Group):
 
 
 def _is_measure(name: str) -> bool:
-    """Tell whether a measure is called so, here or elsewhere."""
+    """Tell whether this is a measure's name, here or in other tools."""
     from cranfield.measures import parse_all
 
     try:
@@ -195,7 +195,7 @@ def _is_measure(name: str) -> bool:
 
 
 def _usual_name(option: str) -> str:
-    """Return the name of an option that is known by others, too."""
+    """Return the name of an option that has other names, too."""
     return "measure" if option in ("measures", "metric", "metrics") else option
 
 
@@ -237,10 +237,10 @@ def main() -> None:
     )
     if isinstance(sys.stdout, io.TextIOWrapper):
         utf8 = codecs.lookup(sys.stdout.encoding).name == "utf-8"
-        # An id of bytes that are no UTF-8 goes out as it came in.
+        # An id that is not valid UTF-8 is written as it was read.
         sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
-    # numpy's library for linear algebra starts a thread for every core, which wait busily for work;
-    # there is none for them: see `comparison/products.py`.
+    # numpy's library for linear algebra starts a busily waiting thread for every core, and none of
+    # them has work here: see `comparison/products.py`.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
@@ -282,7 +282,7 @@ def _run() -> int:
         status = Refused.exit_code
         with contextlib.suppress(OSError):
             click.echo(f"Error: cannot read or write: {error.strerror or error}", err=True)
-    except Exception:  # noqa: BLE001 - a mistake of ours is no verdict of a gate, either
+    except Exception:  # noqa: BLE001 - our own mistake is not a verdict of a gate, either
         status = Refused.exit_code
         sys.excepthook(*sys.exc_info())
     for name in ("stdout", "stderr"):
@@ -309,5 +309,5 @@ def _listen() -> dict[int, Any]:
 
 
 def _end(number: int, _: object) -> None:
-    signal.signal(number, signal.SIG_IGN)  # a second one would break off the cleaning up
+    signal.signal(number, signal.SIG_IGN)  # a second one would interrupt the cleaning up
     raise _EndedError(number)

@@ -30,7 +30,7 @@ from cranfield.scoring.sides import comes_once, hold_both, sides_of
 
 
 def _columns(text: Any) -> ColumnsLike:
-    """Read `query_id=user,doc_id=2,relevance=-`; columns that were read already stay so."""
+    """Read `query_id=user,doc_id=2,relevance=-`; columns that were read already are unchanged."""
     if not isinstance(text, str):
         return text  # type: ignore[no-any-return] # columns
     found: dict[str, str | int | None] = {}
@@ -61,12 +61,12 @@ class DataOptions(Options):
 
     qrels_format: Any = option(
         None,
-        "What the judgments are, if that is not to be found out; subtopics (qrels_jg), "
+        "The format of the judgments, if it should not be detected; subtopics (qrels_jg), "
         "qrels_prefs and prefs are judgments or preferences by groups (trec_eval -R).",
         tuple(names_of(What.QRELS)),
     )
     run_format: Any = option(
-        None, "What the runs are, if that is not to be found out.", tuple(names_of(What.RUN))
+        None, "The format of the runs, if it should not be detected.", tuple(names_of(What.RUN))
     )
     qrels_columns: ColumnsLike | None = option(
         None,

@@ -80,17 +80,17 @@ _systems_option = flags.option(
 
 @dataclass(frozen=True)
 class Canvas:
-    """Where a picture goes, and for what it is dressed."""
+    """The file of a picture, and its style."""
 
     style: StyleName
     output: str
 
     def __post_init__(self) -> None:
-        check_installed()  # rather than when everything is read
+        check_installed()  # now, not after everything is read
         refuse_outputs([self.output])
 
     def write(self, figure: Figure) -> None:
-        """Write a picture to its file; say what makes its numbers doubtful, a paper's caption."""
+        """Write a picture to its file; print warnings on its numbers, and a paper's caption."""
         figure.save(self.output)
         say_notes(figure.notes)
         if figure.style == "paper":
@@ -111,9 +111,9 @@ class Systems:
     canvas: Canvas
 
     def compared(self, *, sliced: bool = False) -> Comparison:
-        """Return what is to be drawn: the comparison of one measure."""
+        """Return what to draw: the comparison of one measure."""
         if not sliced:
-            flags.refuse_options({"slices"}, "is drawn by `cranfield figure by-slice` alone")
+            flags.refuse_options({"slices"}, "applies to `cranfield figure by-slice` only")
         found = self.comparing.compared(self.qrels, self.runs)
         if len(found.aligned.measures) > 1 and self.comparing.names:
             named = ", ".join(map(printable, found.aligned.measures))
@@ -230,7 +230,7 @@ def _by_cutoff(
 def _precision_recall(
     systems: Systems = _systems,
     query: str | None = flags.option(
-        metavar="ID", help="Draw this query alone, of one RUN, down its ranking."
+        metavar="ID", help="Draw only this query, for one RUN, down its ranking."
     ),
     chosen: tuple[str, ...] = _systems_option,
 ) -> None:
@@ -279,7 +279,7 @@ def _spread(
 def _pair_matrix(
     systems: Systems = _systems,
 ) -> None:
-    """Draw the difference of each system to each other.
+    """Draw the difference of every pair of systems.
 
     All pairs are compared, and corrected for their number; cells are filled where the two
     differ significantly.

@@ -1,4 +1,4 @@
-"""The parameters of commands: what click is to know of each is its default in the signature.
+"""The parameters of commands: what click must know about each is its default in the signature.
 
     @flags.command("check")
     def command(qrels: str = flags.argument(), form: Format = format_option) -> None: ...

@@ -14,7 +14,7 @@ def command(
     n_queries: int | None = flags.checked(whole(2), type=int, help="How many queries there are."),
     form: Format = format_option,
 ) -> None:
-    """Tell how many queries an experiment needs, or what so many can show.
+    """Tell how many queries an experiment needs, or what a given number can show.
 
     Without --n-queries, it says how many are needed; with them, how likely they are to find the
     difference, or, without one, the least that they find. Paired t tests, two-sided;

@@ -59,7 +59,7 @@ def command(
         type=int,
         default=DEPTH,
         show_default=True,
-        help="How many documents of each system to show of a query.",
+        help="How many documents of each system to show for a query.",
     ),
     worksheets: int = flags.checked(
         whole(0),
@@ -67,8 +67,8 @@ def command(
         type=int,
         default=QUERIES,
         show_default=True,
-        help="Of how many queries to show what `cranfield explain` prints, for the best system and "
-        "the baseline.",
+        help="For how many queries to show what `cranfield explain` prints, for the best system "
+        "and the baseline.",
     ),
     budget: int = flags.checked(
         whole(0),
@@ -108,7 +108,7 @@ def command(
 
 
 def write_report(found: Comparison, path: str, **how: Any) -> None:
-    """Write the report of a comparison; say what makes its numbers doubtful, and where it is."""
+    """Write the report of a comparison; print its warnings, and where it is."""
     page = report(found, command=flags.typed(), **how)
     page.save(path)
     say_notes(one for one in page.notes if one.is_grave)

@@ -85,7 +85,7 @@ class Several:
         return judgments, runs
 
     def _point_to_files(self, qrels: str | None, runs: list[Run], files: list[str]) -> None:
-        """Have the command's output name these files where it says how to explain a query."""
+        """Make the command's output name these files where it says how to explain a query."""
         from cranfield.cli.explain import command
 
         read = [*files, *([] if qrels is None else [qrels])]
@@ -117,7 +117,7 @@ class Several:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the functions are told of scores, and of runs: what is not at its default."""
+        """The options on scores and on runs that are not at their defaults."""
         return {**self.alignment.unusual(), **self.judging.unusual()}
 
     def saved_name(self, path: str) -> str:
@@ -144,7 +144,7 @@ saved_option = flags.option(
 
 @dataclass(frozen=True)
 class Comparing:
-    """How systems are to be compared: what every command that compares them takes."""
+    """How systems are compared: the options of every command that compares them."""
 
     names: tuple[str, ...]  # of the measures
     baseline: str | None

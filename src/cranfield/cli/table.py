@@ -42,7 +42,9 @@ def command(
     cranfield evaluate demo/qrels.txt demo/*.run -m AP -q -o one.json
     cranfield table --collection Demo=one.json
     """  # noqa: D301 - click's mark for lines to keep
-    flags.refuse_options({"slices", "bounds"}, "has no place in this table: it is of `compare`")
+    flags.refuse_options(
+        {"slices", "bounds"}, "does not apply to this table, only to `cranfield compare`"
+    )
     if collections:
         if qrels is not None:
             raise OptionError("--collection takes the place of QRELS and RUN: leave these out")

@@ -26,7 +26,7 @@ def is_terminal() -> bool:
 
 
 def say(content: str) -> None:
-    """Print text for machines. On a terminal, what could command it is escaped."""
+    """Print text for machines. On a terminal, control characters are escaped."""
     if is_terminal():
         content = re.sub(r"[^\n\t]+", lambda found: printable(found[0]), content)
     click.echo(content, nl=False, color=True)  # or echo would take escape sequences out of ids
@@ -76,7 +76,7 @@ def show(
 
 
 def _width_of(stream: Any) -> int | None:
-    """Return how many characters a terminal's line has; None of what is none, or does not say."""
+    """Return how many characters a terminal's line has; None if it is not one or does not say."""
     return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
 
 
@@ -88,19 +88,19 @@ def echo(content: str, *, err: bool = False) -> None:
 
 
 def note(content: str, kind: str = "note") -> None:
-    """Say beside the output what one should know of it."""
+    """Print a note on the output, on the standard error."""
     with contextlib.suppress(OSError):  # what was asked for has been printed
         echo(f"{kind}: {printable(content)}\n", err=True)
 
 
 def say_notes(notes: Iterable[Note]) -> None:
-    """Say beside the output what one should know of it, the gravest first."""
+    """Print the notes on the output, the gravest first, on the standard error."""
     for one in gravest_first(notes):
         note(str(replace(one, severity="info")), one.severity if one.is_grave else "note")
 
 
 def refuse(error: click.ClickException) -> None:
-    """Say what is refused, if that can be said: the exit status says so in any case."""
+    """Print why something is refused, if possible; the exit status says it in any case."""
     page = io.StringIO()
     error.show(page)
     with contextlib.suppress(OSError):
@@ -109,7 +109,7 @@ def refuse(error: click.ClickException) -> None:
 
 @dataclass(frozen=True)
 class Format:
-    """How a result is to be printed, and the files that it is to be written to, too."""
+    """How a result is printed, and the files that it is also written to."""
 
     name: str = "table"
     formulas: Formulas = "plain"
@@ -117,7 +117,7 @@ class Format:
 
     @property
     def names(self) -> set[str]:
-        """All forms that it goes out in, of those that every result has."""
+        """All forms that it is printed or written in, of those that every result has."""
         return {self.name, *(form_of(path, FORMS) for path in self.outputs)}
 
 
@@ -140,7 +140,7 @@ def _given() -> list[Any]:
 
 
 def refuse_outputs(outputs: Sequence[str]) -> None:
-    """Raise OptionError for a file that is not to be written: one that is read, or in no folder."""
+    """Raise OptionError for a file that must not be written: one that is read, or in no folder."""
     read = {os.path.realpath(one) for one in _given() if isinstance(one, str)}
     for path in outputs:
         if os.path.realpath(path) in read and os.path.exists(path):

@@ -25,7 +25,7 @@ def spread(
     """Draw how each system's scores are spread over the queries, the best system first.
 
     A dot for each query where there is room; a box with the middle half of the queries, a line at
-    the median, and whiskers to the 5th and the 95th of 100.
+    the median, and whiskers to the 5th and the 95th percentile.
 
     Args:
         found: what `compare` returns.
@@ -59,7 +59,7 @@ def spread(
         points,
         f"{result.measure} of each query",
         f"{queries_of(len(scores))}. The box holds the middle half of them, its line is the "
-        "median, the whiskers end at the 5th and the 95th of 100",
+        "median, the whiskers end at the 5th and the 95th percentile",
         _drawn(found, result, points),
         style,
         doubts_of(found),

@@ -1,4 +1,4 @@
-"""What a picture of a comparison is drawn from: which measure, which systems, which pair."""
+"""Choose what a picture of a comparison shows: which measure, which systems, which pair."""
 
 import math
 import os
@@ -14,10 +14,10 @@ from cranfield.figures.marks import shown_name
 from cranfield.measures import Measure
 from cranfield.notes import Note, gravest_first
 
-FEW = 4  # systems of which each has its colour, if none are named
-MOST = 7  # that colours and shapes tell apart
+FEW = 4  # up to so many systems, each has its colour, if the caller names no systems
+MOST = 7  # systems that colours and shapes can distinguish
 LETTERS = 40  # of a name in a sentence
-# What a point has of a pair of systems, beside the difference and its interval.
+# What a point has for a pair of systems, besides the difference and its interval.
 OF_PAIR = (
     *("p", "p_adjusted", "verdict", "wins", "ties", "losses"),
     *("ratio", "ratio_low", "ratio_high"),
@@ -36,7 +36,7 @@ def compared(found: object, figure: str) -> Comparison:
 
 
 def result_of(found: Comparison, measure: str | Measure | None) -> Result:
-    """Return the result of a measure on all queries, of the first one if none is named."""
+    """Return the result of a measure on all queries; of the first measure by default."""
     try:
         return found[found.aligned.measures[0] if measure is None else measure]
     except KeyError:
@@ -45,7 +45,7 @@ def result_of(found: Comparison, measure: str | Measure | None) -> Result:
 
 
 def known_measure(found: Comparison, text: str) -> Measure | None:
-    """Return a measure that was compared with the parameters that were stated; None if unknown."""
+    """Return a measure that was compared, with its stated parameters; None if unknown."""
     aligned = found.aligned
     if aligned.source is None:
         return aligned.known(text)
@@ -53,7 +53,7 @@ def known_measure(found: Comparison, text: str) -> Measure | None:
 
 
 def source_of(found: Comparison, what: str) -> Evaluated:
-    """Return the judgments and runs; raise InputError of scores that were made before."""
+    """Return the judgments and runs; raise InputError for scores that were made before."""
     source = found.aligned.source
     if source is None:
         raise InputError(
@@ -71,7 +71,7 @@ def doubts_of(found: Comparison, *results: Result) -> tuple[Note, ...]:
 
 
 def named(found: Comparison, name: str, option: str = "system") -> str:
-    """Return the system of a name, or of a run's file; raise OptionError if there is none."""
+    """Return the system with a name, or from a run's file; raise OptionError if there is none."""
     names, source = found.aligned.names, found.aligned.source
     if name in names:
         return name
@@ -85,9 +85,9 @@ def named(found: Comparison, name: str, option: str = "system") -> str:
 
 @dataclass(frozen=True)
 class Between:
-    """One system beside another, in this order: what a Pair says of both, whichever it names first.
+    """One system compared with another, in this order, in which a Pair may not name them.
 
-    `ratio` and its ends are None but where the measure has a geometric mean; then `difference` and
+    `ratio` and its ends are None unless the measure has a geometric mean; then `difference` and
     its ends are in logarithms.
     """
 
@@ -113,7 +113,7 @@ class Between:
 
     @property
     def turned(self) -> "Between":
-        """The other way round."""
+        """The same two systems in the other order."""
         low, high = (None if one is None else 0.0 - one for one in (self.high, self.low))
         difference = 0.0 - self.difference
         by_ratio = self.ratio is not None
@@ -146,7 +146,7 @@ def two_of(
     Without a baseline, or if that is the best one, the best two.
     """
     if len(result.systems) < 2:
-        raise InputError("two systems are drawn beside each other, and there is only one")
+        raise InputError("this picture compares two systems, and there is only one")
     best_first = [one.name for one in result.ordered]
     system = None if system is None else named(found, system)
     other = None if other is None else named(found, other, "other")
@@ -159,14 +159,14 @@ def two_of(
     if system is None:
         system = next(one for one in best_first if one != other)
     if system == other:
-        raise OptionError(f"system={system!r:.80}: drawn beside itself; name another")
+        raise OptionError(f"system={system!r:.80}: compared with itself; name another")
     return system, other
 
 
 def between(found: Comparison, result: Result, system: str, other: str) -> Between:
-    """Return what was found of two systems.
+    """Return what was found for two systems.
 
-    Where they were not compared with each other, they are now, as `every_pair` does.
+    If they were not compared with each other, they are compared now, as by `every_pair`.
     """
     pairs = result.by_names
     if (system, other) not in pairs and (other, system) not in pairs:
@@ -179,7 +179,7 @@ def between(found: Comparison, result: Result, system: str, other: str) -> Betwe
 def with_room(
     best_first: Sequence[str], most: int, kept: Iterable[str | None] = ()
 ) -> tuple[list[str], list[str]]:
-    """Return so many of the systems, the best and those that are kept, and what is left out."""
+    """Return `most` of the systems, the best and those in `kept`, and a sentence on the others."""
     if len(best_first) <= most:
         return [*best_first], []
     keep = {one for one in kept if one in best_first}
@@ -191,14 +191,14 @@ def with_room(
 
 
 def stated_level(measure: Measure) -> float | None:
-    """Return the grade from which a measure takes documents for relevant, if it was stated."""
+    """Return the lowest grade that a measure counts as relevant, if it was stated."""
     return measure.parameters["rel"] if "rel" in measure.stated else None
 
 
 def coloured(found: Comparison, result: Result, systems: Iterable[str] | None) -> list[str]:
     """Return the systems that have a colour each, the best first: those that are named.
 
-    Without, all if there are four at most, else the best one and the baseline, or the next best.
+    By default, all of up to four; else the best one and the baseline, or the next best.
     """
     best_first = [one.name for one in result.ordered]
     if systems is not None:
@@ -206,9 +206,7 @@ def coloured(found: Comparison, result: Result, systems: Iterable[str] | None) -
         known = [named(found, one, "systems") for one in wanted]
         chosen = [one for one in best_first if one in known]
         if not chosen or len(chosen) > MOST:
-            raise OptionError(
-                f"systems: {len(chosen)} are named; 1 to {MOST} can be told apart in one picture"
-            )
+            raise OptionError(f"systems: {len(chosen)} are named; one picture can show 1 to {MOST}")
         return chosen
     if len(best_first) <= FEW:
         return best_first

@@ -64,8 +64,8 @@ def by_cutoff(
 
     Args:
         found: what `compare` returns of judgments and runs.
-        measure: one that has a cutoff or may have one, be it compared or not; which cutoff is of
-            no account. [default: the first that was compared]
+        measure: one that has a cutoff or may have one, compared or not; its own cutoff has
+            no effect. [default: the first that was compared]
         cutoffs: ranks, 1 or more.
         systems: those that have a colour, 7 at most. [default: all of up to 4; else the best one
             and the baseline, or the best two; the others are grey, without their intervals]
@@ -77,7 +77,7 @@ def by_cutoff(
     Raises:
         InputError: scores that were made before, which come without rankings.
         MeasureError: a measure that does not exist, or that has no cutoff.
-        OptionError: cutoffs that are none; a system that there is not.
+        OptionError: cutoffs that are not ranks; an unknown system.
 
     >>> from cranfield import compare
     >>> judgments, run = {"q1": {"a": 1}, "q2": {"a": 1}}, {"q1": ["b", "a"], "q2": ["a"]}
@@ -92,7 +92,7 @@ def by_cutoff(
     chosen = coloured(found, result, systems)
     if one.definition.cutoff == "none" or one.definition.cutoff_kind != "depth":
         raise MeasureError(
-            f"{one} has no cutoff at a rank to draw it by; name one that has, such as nDCG"
+            f"{one} has no cutoff at a rank; name a measure that has one, such as nDCG"
         )
     values = met(found, source, [one @ rank for rank in ranks]).values
     points = _means(found, one, "cutoff", ranks, values)
@@ -123,13 +123,13 @@ def _measure(found: Comparison, measure: str | Measure | None) -> tuple[Result, 
         known = known_measure(found, result.measure)
         if known is not None:
             return result, known
-        raise MeasureError(f"{result.measure} is no measure that is known here: name another")
+        raise MeasureError(f"{result.measure} is not a measure known here: name another")
     one = measure if isinstance(measure, Measure) else parse(measure)
     return result_of(found, str(one) if str(one) in names else None), one
 
 
 def _curves(result: Result, points: Points, chosen: Sequence[str], x: Channel, y: Channel) -> Draw:
-    """Draw the systems that are chosen in colours, with bands, the others in grey."""
+    """Draw the chosen systems in colours, with bands, the others in grey."""
 
     def draw(style: Style) -> Drawing:
         names = shown_names([one.name for one in result.ordered], style)
@@ -188,9 +188,9 @@ def _mean_precision_recall(
 
 
 def _precision_at_recall(found: Comparison, rel: float | None) -> Measure:
-    """Return interpolated precision, from the grade on from which a document is relevant.
+    """Return interpolated precision with the lowest grade that counts as relevant.
 
-    Unless it is stated, as in the first of the measures compared that states one.
+    If `rel` is not stated, it is that of the first compared measure that states one.
     """
     one = Measure("IPrec")
     if rel is not None:
@@ -244,7 +244,7 @@ def precision_recall(
     Of judgments, a run and a query, one line goes from rank to rank, P@i over R@i, to the last
     relevant document, with a point at every relevant one. The other is interpolated precision, with
     points at `IPrec@0.0`, `IPrec@0.1`, ... `IPrec@1.0`. (As in trec_eval, these round the number of
-    relevant documents that a recall asks for: a point may be beside the line.)
+    relevant documents that a recall needs: a point may be off the line.)
 
     Args:
         qrels: what `compare` returns of judgments and runs; or the judgments, as `evaluate` takes
@@ -257,7 +257,7 @@ def precision_recall(
             else the best one and the baseline, or the best two; the others are grey, without
             their intervals]
         style: "screen", "paper" (a column of a two-column paper) or "slides".
-        **judging: of one query, each option of `Judging` but `queries`.
+        **judging: for one query, each option of `Judging` except `queries`.
 
     Returns:
         Figure; its points have "system", "recall", "precision" and its interval, "low" and "high";
@@ -267,7 +267,7 @@ def precision_recall(
         InputError: a query that is not judged, has no relevant document, or none in the run; a
             Comparison of scores that were made before, which come without rankings.
         MeasureError: `ties="expected"`, which interpolated precision has no formula for.
-        OptionError: an option with a value that it does not know.
+        OptionError: an option with an unknown value.
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
 
     >>> figure = precision_recall({"q1": {"a": 1, "b": 1}}, {"q1": ["a", "x", "b"]}, "q1")
@@ -284,7 +284,7 @@ def precision_recall(
         if run is not None or query is not None or judging:
             given = {"run": run, "query": query, **judging}
             raise OptionError(
-                "of a Comparison, the mean over its queries is drawn, judged as it was: leave out "
+                "for a Comparison, the mean over its queries is drawn, judged as before: leave out "
                 f"{', '.join(name for name, one in given.items() if one is not None)}"
             )
         return _mean_precision_recall(qrels, rel, systems, style)
@@ -294,7 +294,7 @@ def precision_recall(
             "and a query: precision_recall(qrels, run, 'q1')"
         )
     if systems is not None:
-        raise OptionError("systems are those of a Comparison: leave it out")
+        raise OptionError("`systems` applies only to a Comparison: leave it out")
     check_judged(qrels, run, precision_recall)
     if not is_id(query):
         raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")

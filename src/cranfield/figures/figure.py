@@ -28,11 +28,11 @@ Draw = Callable[[Style], Drawing]
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A picture: `points` are its numbers, a dict each; `chart` is Altair's, made when it is read.
+    """A picture: `points` are its numbers, a dict each; `chart` is Altair's, made when first used.
 
     `notes` are the errors and warnings on these numbers, whose codes the picture names.
 
-    `points` need no extra; `chart` and all that follows from it need the extra `plot`. A notebook
+    `points` need no extra; `chart` and what is made from it need the extra `plot`. A notebook
     shows a figure as SVG.
 
     >>> from cranfield.figures import reciprocal_rank
@@ -69,7 +69,7 @@ class Figure:
 
     @cached_property
     def chart(self) -> "alt.LayerChart":
-        """The chart, Altair's object: to be changed, or put beside others.
+        """The chart, as Altair's object, to change or to combine with others.
 
         Raises LibraryError if Altair or vl-convert is not installed.
         """
@@ -90,7 +90,7 @@ class Figure:
     def to_png(self, scale: float | None = None) -> bytes:
         """Return the picture as PNG, `scale` times as large: above 0, 10 at most.
 
-        Unless it is stated, 2 times; 5 times for a paper, 360 pixels an inch.
+        By default 2 times; 5 times for a paper, which is 360 pixels an inch.
         """
         if scale is None:
             scale = style_of(self.style).scale
@@ -108,11 +108,11 @@ class Figure:
 
     def _made(self, form: str, **how: Any) -> Any:
         """Return the picture in a form that vl-convert makes."""
-        spec = self.spec  # which says what to install, if anything is missing
+        spec = self.spec  # raises LibraryError with what to install, if anything is missing
         import vl_convert
 
         make = getattr(vl_convert, f"vegalite_to_{form}")
-        # No address may be read from: all data are in the specification.
+        # Nothing may be loaded from an address: all data are in the specification.
         return make(spec, allowed_base_urls=[], **how)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -139,12 +139,12 @@ class Figure:
 
 
 def check_installed() -> None:
-    """Raise LibraryError if what draws pictures is not installed."""
+    """Raise LibraryError if the libraries that draw pictures are not installed."""
     need(_LIBRARIES, "a picture")
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:
-    """Return the suffix of a picture's file; raise OptionError if it is none of `SUFFIXES`."""
+    """Return the suffix of a picture's file; raise OptionError if it is not in `SUFFIXES`."""
     name = os.fspath(path)
     suffix = os.path.splitext(name)[1].lower()
     if suffix not in SUFFIXES:

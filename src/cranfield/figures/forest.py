@@ -91,7 +91,7 @@ def leaderboard(
     )
 
 
-_KINDS = ("better", "not told apart", "worse", "baseline")
+_KINDS = ("better", "not significant", "worse", "baseline")
 _COLOURS = (A, OTHER, B, INK)
 _SHAPES = ("triangle-up", "circle", "triangle-down", "diamond")
 
@@ -170,7 +170,7 @@ def by_slice(
     """Draw each system's mean, with its interval, on the queries of each slice.
 
     Args:
-        found: what `compare` returns that was told `slices`.
+        found: what `compare(..., slices=...)` returns.
         measure: one of those that were compared. [default: the first]
         systems: those to draw, 7 at most. [default: all of up to 4; else the best one on all
             queries and the baseline, or the best two]
@@ -179,12 +179,12 @@ def by_slice(
     Returns:
         Figure; a point, of every system on every slice, has "label" (what the queries are sliced
         by), "slice", "queries" (how many), and, on these queries, what a point of `leaderboard` has
-        but "place", "judged" and "little_judged". What does not exist is None.
+        except "place", "judged" and "little_judged". What does not exist is None.
 
     Raises:
         InputError: there are no slices.
         MeasureError: a measure that was not compared.
-        OptionError: a system that there is not, or too many.
+        OptionError: an unknown system, or too many.
 
     >>> from cranfield import compare
     >>> half = {"a": {"q1": 0.5, "q2": 1.0}, "b": {"q1": 0.0, "q2": 1.0}}

@@ -1,4 +1,4 @@
-"""What charts are made of: rows of data with axes, lines and points, and what tells them apart."""
+"""What charts are made of: rows of data, axes, lines and points, their colours and shapes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,18 +15,18 @@ Channel = dict[str, Any]  # what an axis, a colour or a shape shows, in Vega-Lit
 
 _MOST_TICKS = 10
 _WIDTH = 1.2  # of the lines that DASHES are made for
-_MIDDLE = 0.2  # luminance: of what is darker, white stands out more
+_MIDDLE = 0.2  # luminance: on darker colours, white letters are clearer
 SHARES = {"tickCount": 5, "labelFlush": False}  # the axis of numbers from 0 to 1: few lines
 
 
 def shown_names(names: Iterable[str], style: Style) -> dict[str, str]:
-    """Return each name as a picture shows it: escaped, cut in its middle, and unlike any other."""
+    """Return each name as a picture shows it: escaped, cut in its middle, and unique."""
     numbered = numbering()
     return {name: numbered(shown_name(name, style.letters)) for name in names}
 
 
 def shown_name(name: str, letters: int) -> str:
-    r"""Return a name escaped, cut in its middle where it is longer: both ends tell names apart.
+    r"""Return a name escaped, cut in its middle where it is longer: names differ at their ends.
 
     >>> shown_name("a-very-long-name", 9), shown_name("a\n", 9)
     ('a-ve…name', 'a\\n')
@@ -57,7 +57,7 @@ def word(field: str, **how: Any) -> Channel:
 
 
 def colours_of(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the colours of some systems: those of the page where there are two."""
+    """Return the colours of some systems: for up to two, those of the report's page."""
     return (A, B) if len(names) <= len((A, B)) else COLOURS
 
 
@@ -77,7 +77,7 @@ def count_axis(field: str, title: str, least: int, most: int) -> Channel:
 
 
 def tint(share: float, colour: str) -> str:
-    """Return a colour of which so much, 0 to 1, is mixed with white.
+    """Return a share of a colour, 0 to 1, mixed with white.
 
     >>> tint(0, "#1c62b9"), tint(1, "#1c62b9"), tint(0.5, "#000000")
     ('#ffffff', '#1c62b9', '#808080')
@@ -110,7 +110,7 @@ def ranks(title: str, depth: int, few: int = 20) -> Channel:
 def told_apart(
     field: str, names: Sequence[str], marks: Sequence[Any], style: Style, **legend: Any
 ) -> Channel:
-    """Return how the series of these names are told apart: by colours, shapes or dashes."""
+    """Return the channel that distinguishes named series: by colours, shapes or dashes."""
     scale = {"domain": [*names], "range": [*marks[: len(names)]]}
     return word(field, scale=scale, legend=legend_of(names, style, **legend))
 
@@ -124,14 +124,14 @@ def legend_of(names: Sequence[str], style: Style, **more: Any) -> Channel:
 
 
 def dashes(style: Style) -> list[list[float]]:
-    """Return the dashes of lines, as long as lines are wide."""
+    """Return the dashes of lines, scaled to the lines' width."""
     return [[length * style.line / _WIDTH for length in one] for one in DASHES]
 
 
 def lines(
     one: "alt.Chart", field: str, names: Sequence[str], style: Style, **how: Any
 ) -> "alt.Chart":
-    """Return the lines of some series, which say nothing that their points do not."""
+    """Return the lines of some series, silent for screen readers: the points say the same."""
     colour = told_apart(field, names, COLOURS, style)
     dash = told_apart(field, names, dashes(style), style)
     found: alt.Chart = one.mark_line(strokeWidth=style.line, aria=False, **how)
@@ -151,7 +151,7 @@ def dashed(one: "alt.Chart", style: Style, mark: Literal["rule", "line"] = "rule
 def points_of(
     one: "alt.Chart", field: str, names: Sequence[str], style: Style, size: float = 1
 ) -> "alt.Chart":
-    """Return the points of some series, each of its own colour and shape."""
+    """Return the points of some series, each with its colour and shape."""
     colour = told_apart(field, names, COLOURS, style)
     shape = told_apart(field, names, SHAPES, style)
     found: alt.Chart = one.mark_point(filled=True, size=size * style.point, opacity=1)

@@ -1,4 +1,4 @@
-"""Tables as pictures: each system beside each other, and how much of each rank is judged."""
+"""Tables as pictures: every pair of systems, and how much of each rank is judged."""
 
 from collections.abc import Sequence
 
@@ -35,15 +35,19 @@ from cranfield.render.numbers import queries_of, share_of
 
 DEPTH = 20
 _DEEPEST = 100
-_MOST_NUMBERS = 12  # systems beside each other whose cells have room for a number
-_MOST_RANKS = 20  # of which each has room for one
-_JUDGED, _PALEST, _POWER = "#1d4568", 0.06, 1.5  # the colour of what is all judged, and of none
+_MOST_NUMBERS = 12  # systems, up to which cells have room for a number
+_MOST_RANKS = 20  # ranks, up to which cells have room for a number
+_JUDGED, _PALEST, _POWER = (
+    "#1d4568",
+    0.06,
+    1.5,
+)  # the colour where all are judged; how pale where none are
 
 
 def pair_matrix(
     found: Comparison, measure: str | Measure | None = None, *, style: StyleName = "screen"
 ) -> Figure:
-    """Draw the mean difference of each system to each other, and which differences are found.
+    """Draw the mean difference of every pair of systems, and which differences are significant.
 
     Where `found` has a baseline, all pairs are compared now, and p-values corrected for all.
 
@@ -54,8 +58,8 @@ def pair_matrix(
 
     Returns:
         Figure; a point, of each pair once, has "system", "other", "difference" (of a measure with
-        a geometric mean, of logarithms), "low", "high", and, of the two, what a point of
-        `leaderboard` has of a system and the baseline. What does not exist is None.
+        a geometric mean, of logarithms), "low", "high", and, for the two, what a point of
+        `leaderboard` has for a system and the baseline. What does not exist is None.
 
     Raises:
         InputError: there is one system.
@@ -70,7 +74,7 @@ def pair_matrix(
     """
     wanted = result_of(compared(found, "pair_matrix"), measure).measure
     if len(found.aligned.names) < 2:
-        raise InputError("systems are drawn beside each other, and there is only one")
+        raise InputError("this picture compares systems, and there is only one")
     every = every_pair(found)
     result = every[wanted]
     points = [
@@ -81,11 +85,11 @@ def pair_matrix(
         }
         for one in result.pairs
     ]
-    what = "Ratio of the row's geometric mean to" if result.by_ratio else "Mean of the row less"
+    what = "Ratio of the row's geometric mean to" if result.by_ratio else "Mean of the row minus"
     return Figure(
         points,
-        f"{wanted}: every system beside every other",
-        f"{what} that of the column. Filled where they are told apart: "
+        f"{wanted}: every pair of systems",
+        f"{what} that of the column. Filled where they differ significantly: "
         f"{tested_by(result, every.settings)}",
         _matrix(result),
         style,
@@ -107,7 +111,11 @@ def _matrix(result: Result) -> Draw:
                 share = 0.25 + 0.75 * abs(one.difference) / most
                 fill = {"better": tint(share, A), "worse": tint(share, B), None: "#ffffff"}
                 cell = {"system": names[system], "other": names[other], "fill": fill[one.verdict]}
-                signs = {"better": "+", "worse": "\u2212", None: ""}  # for those who see no colours
+                signs = {
+                    "better": "+",
+                    "worse": "\u2212",
+                    None: "",
+                }  # for readers who cannot see the colours
                 cell["shown"] = _short(one) if numbers else signs[one.verdict]
                 cell["ink"] = ink_on(cell["fill"])
                 rows.append({**cell, "difference": one.difference})
@@ -130,7 +138,7 @@ def _matrix(result: Result) -> Draw:
 
 
 def _angle(names: Sequence[str], wide: float, style: Style) -> int:
-    """Return at which angle names are above columns so wide: upright if one would be cut off."""
+    """Return the angle of names above columns of a width: upright if one would be cut off."""
     ends = (
         0.4 * style.size * len(name) - wide * (len(names) - i - 0.5) for i, name in enumerate(names)
     )
@@ -152,7 +160,7 @@ def _short(one: Between) -> str:
 
 
 def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = "screen") -> Figure:
-    """Draw which share of the documents at each rank carries a judgment.
+    """Draw which share of the documents at each rank is judged.
 
     Any grade is a judgment, a negative one, too. The runs are read once more, and ranked as they
     were for the comparison.
@@ -168,7 +176,7 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
         "retrieved" (how many queries have a document there).
 
     Raises:
-        InputError: scores that were made before; judgments that do not say what was judged.
+        InputError: scores that were made before; judgments that do not say what else was judged.
         OptionError: a depth out of range.
 
     >>> from cranfield import compare

@@ -1,4 +1,4 @@
-"""The sentences beside pictures of a comparison: on means, intervals and tests."""
+"""The sentences with pictures of a comparison: on means, intervals and tests."""
 
 from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
@@ -14,7 +14,7 @@ def name_of(system: str) -> str:
 
 
 def measure_of(result: Result) -> str:
-    """Return the title of an axis: the measure, and which way is better if that is down."""
+    """Return the title of an axis: the measure, and whether less is better."""
     return result.measure if result.rising else f"{result.measure} (less is better)"
 
 
@@ -33,7 +33,7 @@ def level_of(settings: Settings) -> str:
 
 
 def marks_said(result: Result, settings: Settings, than: str) -> str:
-    """Return what the marks of better and worse mean: beside whom, by which test."""
+    """Return what the marks of better and worse mean: than which system, by which test."""
     return f"Better or worse than {name_of(than)}: {tested_by(result, settings)}"
 
 

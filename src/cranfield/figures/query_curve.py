@@ -18,7 +18,7 @@ from cranfield.measures.interpolated import RECALL_POINTS
 if TYPE_CHECKING:
     import altair as alt
 
-_LABELLED = 12  # so many points have room for their ranks
+_LABELLED = 12  # up to so many points have room for their ranks
 _WAY = "at each rank (points: relevant documents)"
 _BEST = "interpolated (points: IPrec@0.0 to IPrec@1.0)"
 
@@ -96,7 +96,7 @@ def _curve(name: str, recall: Iterable[float], precision: Iterable[float]) -> li
 
 
 def _judged(qrels: Qrels, run: Run, query: str, judging: Judging) -> Judged:
-    """Return the run seen through the judgments of one query."""
+    """Return the run judged for one query."""
     if qrels.in_groups:
         raise InputError("a precision-recall curve takes one grade for each document, not groups")
     if query not in qrels.query_ids:

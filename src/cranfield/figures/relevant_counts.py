@@ -19,7 +19,7 @@ from cranfield.figures.two_systems import TwoSystems, shown_point, two_systems
 from cranfield.measures import Measure
 from cranfield.render.numbers import number_of, plain
 
-_MOST_DOTS = 600  # of both systems, beside means
+_MOST_DOTS = 600  # of both systems, drawn with the means
 _GROUPS = 6  # of queries with about as many relevant documents
 _FEWEST = 5  # queries of a group
 
@@ -32,10 +32,10 @@ def by_relevant(
     *,
     style: StyleName = "screen",
 ) -> Figure:
-    """Draw two systems' scores by how many relevant documents a query has.
+    """Draw two systems' scores against the number of relevant documents of a query.
 
-    Beside each query's scores it has the means, with their intervals, of up to six groups of
-    queries with about as many relevant documents; of more than 600 scores, these alone.
+    With each query's scores it shows the means, with their intervals, of up to six groups of
+    queries with about as many relevant documents; with more than 600 scores, only the means.
 
     Args:
         found: what `compare` returns of judgments and runs.
@@ -46,13 +46,13 @@ def by_relevant(
 
     Returns:
         Figure; a point, of each query and either system, has "query_id", "relevant" (how many
-        relevant documents are judged, of the grade from which the measure takes them, else 1),
+        documents have at least the lowest grade that the measure counts as relevant, by default 1),
         "system" and "score".
 
     Raises:
         InputError: scores that were made before, which come without judgments; one system.
         MeasureError: a measure that was not compared.
-        OptionError: a system that there is not.
+        OptionError: an unknown system.
 
     >>> from cranfield import compare
     >>> judgments = {"q1": {"a": 1, "b": 1}, "q2": {"a": 1}}
@@ -84,9 +84,9 @@ def by_relevant(
 
 
 def relevant_from(source: Evaluated, measure: Measure | None) -> float:
-    """Return the grade from which a measure takes documents for relevant: 1 if it states none.
+    """Return the lowest grade that a measure counts as relevant: 1 if it states none.
 
-    Of fractions, all above 0.
+    For fractional grades, all above 0.
     """
     rel = None if measure is None else stated_level(measure)
     if rel is None:
@@ -128,7 +128,11 @@ def _by_relevant(two: TwoSystems, points: Points, counts: Ints, level: str) -> D
         n = len(means) // 2
         kind = "geometric means" if two.result.by_ratio else "means"
         groups = f"Filled: the {kind} of {number_of(n, 'group')} of queries, with their "
-        left_out = "" if len(points) <= _MOST_DOTS else f"; of {len(counts):,} queries, these alone"
+        left_out = (
+            ""
+            if len(points) <= _MOST_DOTS
+            else f"; single queries are not drawn: there are {len(counts):,}"
+        )
         return Drawing(layers, style.height, [f"{groups}{level_of(two.found.settings)}s{left_out}"])
 
     return draw

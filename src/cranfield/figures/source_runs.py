@@ -1,4 +1,4 @@
-"""The runs of a comparison, met with the judgments once more: other cutoffs, other measures."""
+"""The runs of a comparison, judged once more: with other cutoffs, by other measures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class Met:
     """What runs have on the queries of a comparison.
 
     `values` are the scores of some measures: (n_measures, n_queries, n_systems). `judged` is how
-    many of the documents at each rank, 1, 2, ..., carry a judgment: (depth, n_systems);
-    `retrieved` how many queries have that rank, of the same shape.
+    many of the documents at each rank, 1, 2, ..., are judged: (depth, n_systems);
+    `retrieved` is how many queries have that rank, with the same shape.
     """
 
     values: Floats
@@ -50,7 +50,7 @@ def met(found: Comparison, source: Evaluated, measures: Sequence[Measure], depth
 def _judged_down_to(judged: Judged, ranks: Ints) -> Floats:
     """Return how many documents down to each rank are judged: (n_queries, n_ranks).
 
-    Of equal scores that are averaged over all their orders, on average.
+    With ties="expected", the average over all orders of tied documents.
     """
     k = ranks[None, :]
     if judged.ties == "expected":
@@ -59,7 +59,7 @@ def _judged_down_to(judged: Judged, ranks: Ints) -> Floats:
 
 
 def _rows(query_ids: Sequence[str], of_run: Sequence[str]) -> Ints | slice:
-    """Return where the queries of a comparison are among a run's; mostly these are the same."""
+    """Return where the queries of a comparison are among a run's; usually they are the same."""
     if len(query_ids) == len(of_run):  # both are in the order of their bytes, and the run has all
         return slice(None)
     place = {query: i for i, query in enumerate(of_run)}

@@ -15,11 +15,11 @@ STYLES: tuple[StyleName, ...] = get_args(StyleName)
 
 INK, INK2 = "#171b20", "#565f69"
 LINE, LINE2 = "#e2e5e9", "#c6ccd3"
-A, B, OTHER = "#1c62b9", "#b4530a", "#87919b"  # the better, the worse; the others, and ties
-# Okabe & Ito's colours, which the colour-blind can tell apart, without the yellow, too light here.
+A, B, OTHER = "#1c62b9", "#b4530a", "#87919b"  # better, worse; others and ties
+# Okabe & Ito's colours, which the colour-blind can distinguish, without the yellow, too light here.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
-# Of the same widths, so that what has room where it is drawn has room where it is shown.
+# Letters of the same widths, so that what fits where it is drawn fits where it is shown.
 _FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 _FEW_ROWS = 20
 DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 3])
@@ -27,7 +27,7 @@ DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4], [1, 3], [10, 3])
 
 @dataclass(frozen=True)
 class Drawing:
-    """The parts of a picture: layers, the height of their plot, and what is to be said of them."""
+    """The parts of a picture: layers, the height of their plot, and sentences on them."""
 
     layers: "Sequence[alt.Chart]"
     height: float
@@ -37,24 +37,24 @@ class Drawing:
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """Sizes in pixels; of a paper's picture, a pixel is a point, of which an inch has 72."""
+    """Sizes in pixels; in a paper's picture, a pixel is a point, 1/72 inch."""
 
-    width: int  # of all, margins included
+    width: int  # of the whole picture, margins included
     height: int  # of the plot, where rows do not decide it
     size: float  # of letters
     title: float | None  # the size of the title's letters; None: the caption of a paper says it
     line: float
     point: float  # its area
     row: float  # the height of a row with a name
-    rows: int  # so many have room
+    rows: int  # so many rows have room
     ticks: int  # about so many on an axis of numbers
     letters: int  # of a name, so many have room
     scale: float  # of a PNG
     unit: str = ""  # of an SVG's width and height; none: pixels
-    numbers: bool  # whether numbers stand beside what is drawn
+    numbers: bool  # whether numbers are written beside what is drawn
 
     def tall(self, n: int) -> float:
-        """Return how tall so many rows are, which are closer together where they are many."""
+        """Return how tall `n` rows are; many rows are closer together."""
         return n * (self.row if n <= _FEW_ROWS else 1.25 * self.size)
 
     def chart(self, drawing: Drawing, *said: str) -> "alt.LayerChart":

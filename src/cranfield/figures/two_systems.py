@@ -1,4 +1,4 @@
-"""Two systems beside each other, query by query."""
+"""Two systems compared, query by query."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -96,8 +96,8 @@ class TwoSystems:
 
     @property
     def title(self) -> str:
-        """What a picture of both is called."""
-        return f"{self.result.measure}: {name_of(self.system)} beside {name_of(self.other)}"
+        """The title of a picture of both."""
+        return f"{self.result.measure}: {name_of(self.system)} and {name_of(self.other)}"
 
     def said(self, pair: Between) -> str:
         """Return how the two differ over all queries."""
@@ -112,7 +112,7 @@ def two_systems(
     other: str | None,
     measure: str | Measure | None,
 ) -> TwoSystems:
-    """Return the systems and the measure that a picture is to show."""
+    """Return the systems and the measure that a picture shows."""
     result = result_of(compared(found, figure), measure)
     return TwoSystems(found, result, *two_of(found, result, system, other))
 
@@ -144,7 +144,7 @@ def differences(
     Raises:
         InputError: there is one system.
         MeasureError: a measure that was not compared.
-        OptionError: a system that there is not.
+        OptionError: an unknown system.
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
 
     >>> from cranfield import compare
@@ -199,7 +199,7 @@ def _differences(two: TwoSystems, points: Rows, pair: Between) -> Draw:
 
 
 def shown_point(point: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a point as a picture has it: its query's id escaped, and cut."""
+    """Return a point as a picture shows it: its query's id escaped, and cut."""
     return {**point, "query_id": shown_name(point["query_id"], _LETTERS)}
 
 
@@ -244,7 +244,7 @@ def scatter(
     Raises:
         InputError: there is one system.
         MeasureError: a measure that was not compared.
-        OptionError: a system that there is not.
+        OptionError: an unknown system.
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.
 
     >>> from cranfield import compare
@@ -306,7 +306,7 @@ def _scatter(two: TwoSystems, points: Rows) -> Draw:
 
 
 def _ends(two: TwoSystems, rows: Rows) -> list[float]:
-    """Return where both axes begin and end: at what the measure may be, if that is known."""
+    """Return where both axes begin and end: at the measure's limits, if they are known."""
     every = [one[field] for one in rows for field in ("score", "other_score")]
     low, high = possible(two.known)
     if two.result.by_ratio:

@@ -13,7 +13,7 @@ from cranfield.scoring.evaluate import MeasuresLike, evaluate, measures_of
 
 WEIGHTED = "P@10 RBP(p=0.8) DCG RR"
 DEPTH = 20
-_DEEPEST = 100  # points that can still be told apart
+_DEEPEST = 100  # points that a reader can still distinguish
 
 
 def rank_weights(
@@ -24,8 +24,8 @@ def rank_weights(
     For every rank, the measure scores a ranking of `depth` documents whose only relevant one, of
     grade 1, is there. What it gives is divided by what it gives at rank 1, so that the shapes
     can be compared: RR falls as 1/rank, DCG as 1/log2(rank + 1), RBP as p^(rank - 1), and P@10
-    values the first ten ranks alike and no other. Of a measure in which documents do not count each
-    on its own, such as AP, this is the value of one relevant document alone.
+    values the first ten ranks alike and no other. For a measure in which a document's value
+    depends on others, such as AP, this is the value of a single relevant document.
 
     Args:
         measures: as `evaluate` takes them; seven at most. A measure that is not above 0 at rank 1
@@ -49,8 +49,8 @@ def rank_weights(
     wanted = measures_of(measures)
     if len(wanted) > len(COLOURS):
         raise MeasureError(
-            f"{len(wanted)} measures in one picture: more than {len(COLOURS)} lines cannot be "
-            "told apart"
+            f"{len(wanted)} measures in one picture: at most {len(COLOURS)} lines "
+            "can be distinguished"
         )
     names = [printable(_named(measure)) for measure in wanted]
     points = [
@@ -128,7 +128,7 @@ def _alone(measures: Sequence[Measure], depth: int) -> list[list[float]]:
         if one.definition.is_text or not values["1"] > 0:
             raise MeasureError(
                 f"{one} gives {values['1']} to a ranking whose only relevant document, of grade 1, "
-                "is the first: it has no weights that could be compared with that"
+                "is the first: so ranks cannot be compared with the first"
             )
         found.append([values[query] for query in rankings])
     return found

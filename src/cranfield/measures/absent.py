@@ -1,4 +1,4 @@
-"""Names that people know and that are no measures here: what each is, and what comes nearest."""
+"""Names of measures that are not here: what each is, and what comes nearest."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Absent:
 
 
 def absent(name: str) -> str | None:
-    """Return what to say of a measure that is not here, None if nothing is known of the name.
+    """Return what to say about a measure that is not here; None if the name is unknown.
 
     The name is one that `registry.without_library` returns.
 

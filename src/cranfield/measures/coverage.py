@@ -1,4 +1,4 @@
-"""What of a ranking is judged, and how."""
+"""Measures of how much of a ranking is judged, and of its grades."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def judged_share(judged: Judged, k: Cutoff | None = None) -> Floats:
     """Judged: the share of what was retrieved (in the first k) that carries a judgment.
 
     Every grade counts as judged, a negative one too. Low values warn that the other measures
-    hold documents for not relevant that nobody has looked at.
+    count documents as not relevant that nobody has looked at.
 
     Every unjudged document lowers it; relevant ones that were not retrieved play no part.
 

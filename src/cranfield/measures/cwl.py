@@ -1,4 +1,4 @@
-"""C/W/L: measures as models of a user who goes down the ranking, and what that user has of it.
+"""C/W/L: measures as models of a user who reads down the ranking, and what that user gains from it.
 
 A user model says with which probability C_i the user goes on from rank i to the next. From it
 follow W_i, the share of the user's attention that rank i has, and L_i, the probability that rank i
@@ -189,7 +189,7 @@ def cwl(
         ),
     ] = 0.0,
 ) -> Floats:
-    """What a user has of the ranking, by a model of how that user goes down it (C/W/L).
+    """What a user gains from the ranking, by a model of how that user reads down it (C/W/L).
 
     g_i is the gain at rank i, G_i the gain so far; c_i is the cost, 1 for each document, and K_i
     the cost so far; C_i is the probability of going on from rank i. The values: EU, the expected

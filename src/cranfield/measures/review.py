@@ -1,4 +1,4 @@
-"""Measures of who has to find everything, and of what is read in vain."""
+"""Measures for users who must find everything, and of what they read in vain."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Traits: what is known of a measure beside its value."""
+"""Traits: what is known about a measure besides its value."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ ByGrade = bool | Callable[..., str]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Traits:
-    """What is known of a measure beside its value, and used by bounds, ties and comparisons.
+    """What is known about a measure besides its value, for bounds, ties and comparisons.
 
     `takes_groups`: True, it reads `judged.groups`: judgments in groups, with one cutoff for each
     group; "subtopics", it reads `judged.subtopics`, with one cutoff for each query; False: it

@@ -58,16 +58,16 @@ def rank_biased_precision(
         str | tuple[str, float] | Mapping[float, float] | None,
         Parameter(
             "None: 1 from grade rel on, else 0; otherwise what a grade is worth, as in nDCG, "
-            "brought to 0..1 by the query's lowest and highest if one is beyond",
+            "scaled to 0..1 by the query's lowest and highest if one is outside",
             or_none(check_gain),
         ),
     ] = None,
     rel: Rel = 1,
 ) -> Floats:
-    """Rank-biased precision: what a user gains who goes on from each document with probability p.
+    """Rank-biased precision: the gain of a user who goes on from each document with probability p.
 
     Binary unless `gain` says what a grade is worth (then `rel` plays no part). Gains below 0 or
-    above 1 are brought to 0..1 by the least and the greatest of the grades 0 to the query's
+    above 1 are scaled to 0..1 by the least and the greatest gain of the grades 0 to the query's
     highest, as trec_eval intends. Unjudged documents gain nothing. Written `rbp`, in lower case, it
     is trec_eval's: p = 0.9 and the grades as gains. Documents of a negative grade gain nothing.
 
@@ -84,7 +84,7 @@ def rank_biased_precision(
 
 
 def _scaled(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
-    """Return the gains of hits, brought to 0..1 query by query where a gain is beyond."""
+    """Return the gains of hits, scaled to 0..1 query by query where a gain is outside."""
     if isinstance(gain, Mapping):  # documents of a negative grade are not among the hits
         gain = {grade: value for grade, value in gain.items() if grade >= 0}
     low, high = _extremes(judged.ideal.relevant(0), gain, judged.top_grade)
@@ -98,7 +98,7 @@ def _scaled(judged: Judged, hits: Ranked, gain: Gain) -> Floats:
 def _extremes(pool: Ranked, gain: Gain, top_grade: float) -> tuple[Floats, Floats]:
     """Return the lowest and highest gain of each query: (n_queries, 1).
 
-    Of the grades from 0 to its highest, in use or not, and of all that a mapping names.
+    Over the grades from 0 to its highest, in use or not, and all that a mapping names.
     """
     if not isinstance(gain, Mapping) or not gain:
         highest = pool.maximum(gains(pool, gain, top_grade))
@@ -153,7 +153,7 @@ def rbp_residual(
 
 @measure("EEL", names=("EE_L",), traits=BY_GRADE, range=(0, None), higher_is_better=False)
 def expected_exposure_loss(judged: Judged, *, p: Persistence = 0.5, rel: Rel = 1) -> Floats:
-    """Expected exposure loss: how far from fair it is, who is seen by users who go on with p.
+    """Expected exposure loss: how unfair the exposure of documents is, for users who go on with p.
 
     A fair system shows the relevant documents first, each of them as often as the others; a single
     ranking cannot, and so has a loss wherever two documents are relevant. Grades from `rel` on are

@@ -17,7 +17,7 @@ class Axis:
 
     @classmethod
     def around(cls, values: Iterable[float]) -> "Axis":
-        """Return an axis that has some room beside all values; 1 wide if they are all the same."""
+        """Return an axis with some room beside all values; 1 wide if all are equal."""
         every = list(values)
         low, high = min(every), max(every)
         margin = _MARGIN * (high - low) or 0.5 * max(abs(low), 1e-9)

@@ -9,13 +9,13 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-# What an HTML parser, or an older parser of scripts, may see in JSON; and halves of a character,
+# What an HTML parser, or an older parser of scripts, may see in JSON; and lone surrogates,
 # which UTF-8 does not have.
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 def safe_json(content: Any) -> str:
-    r"""Return compact JSON that can stand between the tags of a script; no number is NaN.
+    r"""Return compact JSON that is safe between the tags of a script; NaN becomes null.
 
     >>> safe_json({"a": "</script>", "n": [0.1, float("nan")]})
     '{"a":"\\u003c/script\\u003e","n":[0.1,null]}'
@@ -32,7 +32,7 @@ def _json(content: Any) -> str:
 
 
 def _finite(content: Any) -> Any:
-    """Return content with None for each number that is none."""
+    """Return content with None for each number that is not finite."""
     if isinstance(content, float):
         return content if math.isfinite(content) else None
     if isinstance(content, dict):
@@ -75,7 +75,7 @@ def members_within(pieces: Iterable[str], budget: int) -> tuple[str, int]:
 
 
 def _batches(pieces: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the pieces, so many at a time that it is worth to look what they add."""
+    """Yield the pieces in batches, each large enough to be worth compressing and measuring."""
     some: list[str] = []
     for piece in pieces:
         some.append(piece)

@@ -14,8 +14,8 @@ from cranfield.render.numbers import percent, probability, share_of
 
 _ROW = 36  # pixels
 _MARKS = {
-    "better": ("up", "▲", "better, beyond chance"),
-    "worse": ("down", "▼", "worse, beyond chance"),
+    "better": ("up", "▲", "significantly better"),
+    "worse": ("down", "▼", "significantly worse"),
     None: ("none", "○", "no evidence of a difference"),
 }
 
@@ -82,7 +82,7 @@ class Board:
         yield Heading(result.measure, "n", "mean")
         yield Heading(f"{level} interval", "n wide", "low")
         if base is not None:
-            title = "the system beside the baseline: difference, or ratio of geometric means"
+            title = "compared with the baseline: difference, or ratio of geometric means"
             yield Heading(joined(["vs ", name_of(base, 24)]), "n vs", "diff", title)
             if evidence.found.settings.test != "bayes":
                 of = f"of the {result.comparisons:,} comparisons with the baseline"
@@ -91,17 +91,17 @@ class Board:
             yield from (Heading(*one) for one in self._probabilities)
             yield Heading("W / T / L", "wtl mid", "wins", "queries better, the same, worse")
         elif result.letters is not None and len(result.systems) > 1:
-            title = "systems that share a letter are not found to differ"
+            title = "systems that share a letter do not differ significantly"
             yield Heading("Letters", "l letters", "letters", title)
         if self._knows_judged:
-            title = "share of what the measure looks at that is judged"
+            title = "how much of what the measure looks at is judged"
             yield Heading("Judged", "n wide", "judged", title)
         if len(result.systems) > 1:
             yield Heading(element("span", "A B", title="compare"), "pick js")
 
     @property
     def _probabilities(self) -> Sequence[tuple[str, str, str, str]]:
-        """The columns of how probable it is that a system is better than the baseline, or alike."""
+        """The columns of the probability that a system is better than the baseline, or the same."""
         pairs, rope = self.result.pairs, self.evidence.found.settings.rope
         if all(one.probability_better is None for one in pairs):
             return []

@@ -1,6 +1,6 @@
 """The data that the page's script draws from: format 1, as plain values for JSON.
 
-A system, a query and a measure are their numbers here; names stand once, as they are in the files.
+A system, a query and a measure are their numbers here; each name is written once, as in its file.
 Where a measure's `scale` is "ratio", `diff` and its ends are ratios. A `verdict` is 1 for better,
 -1 for worse, 0 for neither, null where nothing was compared.
 """
@@ -27,7 +27,7 @@ _VERDICTS: dict[Outcome | None, int] = {"better": 1, "worse": -1, None: 0}
 
 
 def content_of(evidence: Evidence, scores: ScoresBlock) -> dict[str, Any]:
-    """Return everything but the scores, the rankings and the worksheets."""
+    """Return everything except the scores, the rankings and the worksheets."""
     place = {name: i for i, name in enumerate(evidence.systems)}
     found, baseline, lists = evidence.found, evidence.baseline, evidence.rankings
     settings, sheets, how = found.settings, evidence.sheets, how_to_explain(found)
@@ -133,14 +133,14 @@ def _probabilities(point: Point) -> list[float]:
 
 
 def _change(point: Point, low: str, high: str) -> dict[str, float | None]:
-    """Return a difference with its interval; of geometric means, their ratio with its interval."""
+    """Return a difference with its interval; for geometric means, their ratio with its interval."""
     by_ratio = point["ratio"] is not None
     names = ("ratio", "ratio_low", "ratio_high") if by_ratio else ("difference", low, high)
     return dict(zip(("diff", "diff_low", "diff_high"), (point[one] for one in names), strict=True))
 
 
 def _pairs(pairs: Comparison, measure: str, place: Mapping[str, int]) -> list[list[Any]]:
-    """Return every pair of systems, as compact rows; none of one system."""
+    """Return every pair of systems, as compact rows; empty for one system."""
     points = pair_matrix(pairs, measure).points if len(place) > 1 else []
     return [
         [
@@ -169,7 +169,7 @@ def _slices(found: Comparison, place: Mapping[str, int]) -> list[dict[str, Any]]
 
 
 def _grades(found: Comparison) -> dict[str, float] | None:
-    """Return the lowest and the highest grade, None of judgments without."""
+    """Return the lowest and the highest grade, None if there are no judgments."""
     source = found.aligned.source
     if source is None or not len(source.qrels.grade):
         return None
@@ -186,7 +186,7 @@ def _n_relevant(found: Comparison, levels: Iterable[float | None]) -> list[list[
 
 
 def _levels(found: Comparison) -> list[float | None]:
-    """Return from which grade each measure takes documents for relevant; None if not known."""
+    """Return the lowest grade that each measure counts as relevant; None if not known."""
     source, measures = found.aligned.source, found.aligned.measures
     if source is None or source.qrels.in_groups:
         return [None] * len(measures)
@@ -211,7 +211,7 @@ def _why(evidence: Evidence) -> str | None:
 
 
 def _said(evidence: Evidence) -> dict[str, list[str]]:
-    """Return what to know of a part of the page, where it is read: sentences by the part."""
+    """Return remarks on a part of the page, shown there: sentences by part."""
     lists = evidence.rankings
     said = {
         "pairs": [one.text for one in evidence.notes if one.code == "pairs-by-t"],

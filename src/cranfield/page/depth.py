@@ -17,7 +17,7 @@ Points = Sequence[Mapping[str, Any]]
 
 
 def cutoffs(found: Comparison) -> dict[str, Any] | None:
-    """Return the first measure that has a cutoff, at one cutoff after the other; None: none has."""
+    """Return the first measure that has a cutoff, at several cutoffs; None if there is none."""
     for measure in found.aligned.measures:
         try:
             points = by_cutoff(found, measure).points
@@ -32,7 +32,7 @@ def cutoffs(found: Comparison) -> dict[str, Any] | None:
 def recall(found: Comparison) -> dict[str, Any] | None:
     """Return mean interpolated precision at each level of recall; None where that has no meaning.
 
-    It takes one grade for each document, and one order.
+    It needs one grade for each document, and one order.
     """
     try:
         points = precision_recall(found).points
@@ -43,7 +43,7 @@ def recall(found: Comparison) -> dict[str, Any] | None:
 
 
 def judged(found: Comparison, depth: int) -> dict[str, Any] | None:
-    """Return which share is judged at each rank; None of judgments that do not say it."""
+    """Return which share is judged at each rank; None for judgments that do not say it."""
     source = found.aligned.source
     if source is None or source.judged is None:
         return None

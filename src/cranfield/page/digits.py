@@ -7,7 +7,7 @@ _MINUS, _DASH, _TIMES = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{MULTIPLICATION SIGN
 
 
 def digits(value: float | None, decimals: int = 4) -> str:
-    r"""Return a number; none is a hyphen.
+    r"""Return a number; None becomes a hyphen.
 
     >>> digits(-0.12345) == "\N{MINUS SIGN}0.1235", digits(None)
     (True, '-')
@@ -35,7 +35,7 @@ def interval(low: float, high: float) -> str:
 
 
 def change(pair: Pair, decimals: int = 4) -> str:
-    """Return a pair's difference with its sign; of geometric means, the ratio of them."""
+    """Return a pair's difference with its sign; for geometric means, their ratio."""
     if pair.scale == "ratio":
         return f"{_TIMES}{digits(pair.ratio, decimals)}"
     shown = digits(pair.difference, decimals)

@@ -9,17 +9,17 @@ LONGEST = 300  # characters of a name in a table; the whole name is in the data
 
 
 class Markup(str):
-    """HTML: what it was made of is escaped already."""
+    """HTML, in which every text is escaped already."""
 
     __slots__ = ()
 
 
 NOTHING = Markup("")
-_EMPTY = {"circle", "line", "rect", "input"}  # elements without content: SVG has to be told
+_EMPTY = {"circle", "line", "rect", "input"}  # no content: SVG needs the closing slash
 
 
 def escaped(text: str) -> Markup:
-    r"""Return text of which nothing is markup, and nothing unseen: markup stays as it is.
+    r"""Return text escaped for HTML, with invisible characters shown; markup is unchanged.
 
     >>> escaped("<b>\u202e")
     '&lt;b&gt;\\u202e'
@@ -35,9 +35,9 @@ def joined(parts: Iterable[str], between: str = "") -> Markup:
 
 
 def element(tag: str, *content: str, **attributes: str | float | bool | None) -> Markup:
-    """Return an element. Of an attribute's name, `_` is `-`, and one at the end is left out.
+    """Return an element. `_` in an attribute's name becomes `-`; at its end, it is left out.
 
-    True is an attribute without a value; one that is None or False is left out.
+    True is an attribute without a value; None and False leave the attribute out.
 
     >>> element("td", "a<b", class_="n", data_v=0.5, hidden=None)
     '<td class="n" data-v="0.5">a&lt;b</td>'
@@ -58,7 +58,7 @@ def element(tag: str, *content: str, **attributes: str | float | bool | None) ->
 
 
 def name_of(name: str, longest: int = LONGEST) -> Markup:
-    """Return a name from a file, set apart from the direction of the text around it, and cut.
+    """Return a name from a file, isolated from the direction of the text around it, and cut.
 
     >>> name_of("abcdef", 4)
     '<bdi>abc…</bdi>'

@@ -1,4 +1,4 @@
-"""Evidence: all that a page shows, computed once; the parts of the page only put it into words."""
+"""Evidence: all that a page shows, computed once; the page's parts only put it into words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from cranfield.page.sheets import Sheets
 
 @dataclass(frozen=True)
 class Made:
-    """How a page was made, as far as it was stated: the command, and files that scores are of."""
+    """How a page was made, as far as stated: the command, and the files that scores come from."""
 
     command: str | None
     inputs: Sequence[Source]
@@ -22,7 +22,7 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What was compared, against a baseline and by all pairs, with what belongs to it.
+    """What was compared, against a baseline and in all pairs, and what the page needs beside it.
 
     Without a baseline, `found` and `pairs` are the same comparison.
     """
@@ -67,7 +67,7 @@ class Evidence:
         return {pair.system: pair for pair in self.found[measure].pairs}
 
     def alike(self, measure: str) -> list[str]:
-        """Return the systems that all pairs' corrected p-values do not tell from the first."""
+        """Return the systems that do not differ significantly from the first, by all pairs."""
         result = self.pairs[measure]
         first, *others = result.ordered
         return [one.name for one in others if result.between(one.name, first.name)[1] is None]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 _PLACE = re.compile(r"\{\{([A-Z_]+)\}\}")
 _HERE = Path(__file__).parent
-# The script that runs before anything is painted: the theme that the reader chose before; and that
-# scripts run at all.
+# The script that runs before anything is painted: it sets the theme that the reader chose before,
+# and marks that scripts run.
 _FIRST = (
     'try{const t=localStorage.getItem("cranfield-theme");'
     'if(t==="dark"||t==="light")document.documentElement.dataset.theme=t}catch{}'
@@ -34,7 +34,7 @@ def style() -> str:
 def script() -> str:
     """Return the script: its files in the order of the numbers that they begin with, in a function.
 
-    A file uses what those before it define; what comes later it uses only when the page started.
+    A file uses what the files before it define; what later files define, only once the page runs.
 
     >>> script().startswith('"use strict";')
     True
@@ -45,10 +45,10 @@ def script() -> str:
 
 
 def filled(parts: Mapping[str, str]) -> str:
-    """Return the page: the frame with its parts, each of them put in once and not looked at again.
+    """Return the page: the frame with its parts, each put in once and not scanned again.
 
-    The content security policy lets nothing run, or style, but what comes with the package; and
-    lets nothing be loaded, sent or embedded.
+    The content security policy allows only the script and the style of this package to run;
+    nothing can be loaded, sent or embedded.
     """
     own = {"STYLE": style(), "THEME": _FIRST, "SCRIPT": script()}
     whole = {**parts, **own, "CSP": _policy(own)}

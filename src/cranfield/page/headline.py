@@ -1,4 +1,4 @@
-"""The headline: which system is best, by how much, how sure that is; and what p-values are of."""
+"""The headline: which system is best, by how much, how sure that is; which p-values are used."""
 
 from collections.abc import Iterator
 
@@ -12,14 +12,14 @@ from cranfield.page.evidence import Evidence
 from cranfield.render.numbers import number_of, percent, queries_of
 
 _LONGEST = 120  # characters of a name in the headline
-_UP, _DOWN, _NEITHER = "▲▼○"  # what a pair's verdict is marked by
+_UP, _DOWN, _NEITHER = "▲▼○"  # the marks of a pair's verdict
 _NAMED = 3  # systems that share the first place
 
 
 def families(evidence: Evidence) -> tuple[str | None, str | None]:
     """Return in words which p-values there are: those against the baseline, those of all pairs.
 
-    The two are corrected for different numbers of comparisons, and may be of different tests.
+    The two are corrected for different numbers of comparisons, and may come from different tests.
     """
     if len(evidence.systems) == 1:
         return None, None
@@ -87,7 +87,7 @@ def _value(measure: str, system: System) -> Iterator[Markup]:
 
 
 def _against_baseline(evidence: Evidence, first: System) -> Iterator[Markup]:
-    """Yield how the first system is beside the baseline."""
+    """Yield how the first system compares with the baseline."""
     pair = evidence.against_baseline(evidence.measures[0]).get(first.name)
     if pair is not None:
         yield joined([", ", element("b", change(pair, 3), class_="nw"), " against the baseline "])
@@ -95,18 +95,18 @@ def _against_baseline(evidence: Evidence, first: System) -> Iterator[Markup]:
 
 
 def _told_apart(evidence: Evidence) -> Markup:
-    """Return from how many of the others the first system is told, by the family of all pairs."""
+    """Return from how many others the first system differs significantly, tested in all pairs."""
     others, alike = len(evidence.systems) - 1, len(evidence.alike(evidence.measures[0]))
     n = queries_of(len(evidence.query_ids))
     rest = "the other system" if others == 1 else f"the other {others:,}"
     if not alike:
         each = "" if others == 1 else "each of "
-        return escaped(f"It is told apart from {each}{rest} beyond chance.")
+        return escaped(f"It differs significantly from {each}{rest}.")
     if alike == others:
-        none = "The other system" if others == 1 else f"None of {rest}"
-        can = "cannot" if others == 1 else "can"
-        return escaped(f"{none} {can} be told from it with {n} (marked ≈1).")
-    return escaped(f"{alike:,} of {rest} cannot be told from it with {n} (marked ≈1).")
+        none = "The other system does not differ" if others == 1 else f"None of {rest} differs"
+        return escaped(f"{none} significantly from it on {n} (marked ≈1).")
+    do = "does" if alike == 1 else "do"
+    return escaped(f"{alike:,} of {rest} {do} not differ significantly from it on {n} (marked ≈1).")
 
 
 def facts(evidence: Evidence) -> Iterator[Markup]:
@@ -133,7 +133,7 @@ def what_means_are(evidence: Evidence, measure: str) -> str:
     geometric = is_geometric(evidence.found.aligned.known(measure))
     mean = ", the geometric mean over" if geometric else " over"
     said = f"{'' if geometric else 'Mean '}{measure}{mean} {n}"
-    if any(one.low is not None for one in result.systems):  # there is none of one query
+    if any(one.low is not None for one in result.systems):  # one query has no interval
         said += f", with its {percent(1 - evidence.found.settings.alpha)} interval"
     return said + ("." if result.rising else "; less is better.")
 
@@ -146,7 +146,7 @@ def board_note(evidence: Evidence) -> Markup:
     parts: list[str] = [said]
     against, of_pairs = families(evidence)
     if base is not None:
-        marks = ((_UP, "up", " better, "), (_DOWN, "down", " worse than it beyond chance, "))
+        marks = ((_UP, "up", " significantly better, "), (_DOWN, "down", " significantly worse, "))
         parts += [" The dashed line is the baseline, ", name_of(base, _LONGEST), ": "]
         parts += [joined([element("b", sign, class_=kind), said]) for sign, kind, said in marks]
         parts += [
@@ -154,7 +154,11 @@ def board_note(evidence: Evidence) -> Markup:
             f" no evidence of a difference ({against}).",
         ]
     elif result.letters is not None and len(evidence.systems) > 1:
-        parts += [f" Systems that share a letter are not found to differ ({of_pairs})."]
+        parts += [f" Systems that share a letter do not differ significantly ({of_pairs})."]
     if len(evidence.systems) > 1 and evidence.alike(result.measure):
-        parts += [" ", element("b", "≈1"), f" not told from the first ({of_pairs})."]
+        parts += [
+            " ",
+            element("b", "≈1"),
+            f" not significantly different from the first ({of_pairs}).",
+        ]
     return joined(parts)

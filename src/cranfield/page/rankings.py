@@ -22,7 +22,7 @@ from cranfield.progress import steps
 DEPTH = 20  # ranks of each system
 BUDGET = 600_000  # bytes
 LONGEST = 330  # characters of a document's text
-MOST_QUERIES = 3_000  # of which rankings are held
+MOST_QUERIES = 3_000  # that have rankings
 MOST_ROWS = 6_000_000  # of rankings that are held at once: some 20 bytes each
 
 
@@ -33,7 +33,7 @@ class SideBySide:
     `docs` are the first documents of every system, those nearest to the top first, and then the
     relevant ones that are not among them. `ranks` has, for each system, the rank of each of
     `docs`, as measures see it, 0 if it was not retrieved. A grade is None if the document is
-    not judged; of judgments in groups, it is the best of any.
+    not judged; for judgments in groups, it is the best of all groups.
     """
 
     query_id: str
@@ -109,10 +109,10 @@ def rankings(
     budget: int = BUDGET,
     doc_texts: "TextsLike | None" = None,
 ) -> EmbeddedRankings | None:
-    """Return the rankings of all queries; or, by a budget, of those that systems differ on most.
+    """Return the rankings of all queries or, within a budget, of those that systems differ on most.
 
     Args:
-        aligned: scores that were made of judgments and runs; of saved ones, None is returned.
+        aligned: scores that come from judgments and runs; for saved ones, None is returned.
         depth: how many documents of each system are shown.
         budget: how many bytes `data` may have. The queries with the largest spread of the first
             measure's scores over the systems come first.
@@ -126,7 +126,7 @@ def rankings(
     if source is None:
         return None
     order = by_spread(aligned)
-    # However short they are, a query's ranks take so many bytes.
+    # A query's ranks take at least so many bytes.
     least = 32 + len(aligned.names) * depth // 2
     most = min(1 + budget // least, MOST_QUERIES)
     wanted = [aligned.query_ids[i] for i in order[:most]]
@@ -155,7 +155,7 @@ def rankings(
 def by_spread(aligned: Aligned) -> list[int]:
     """Return the queries' places, that with the largest spread of the first measure's scores first.
 
-    The spread is over the systems; equal ones keep their order.
+    The spread is over the systems; queries with the same spread keep their order.
     """
     found: list[int] = np.argsort(-np.ptp(aligned.values[0], axis=1), kind="stable").tolist()
     return found
@@ -164,7 +164,7 @@ def by_spread(aligned: Aligned) -> list[int]:
 def each_side_by_side(
     source: Evaluated, query_ids: Sequence[str], depth: int
 ) -> Iterator[SideBySide]:
-    """Yield the rankings of some queries, in this order: of as many as fit in memory together."""
+    """Yield the rankings of some queries, in this order: as many as fit in memory together."""
     judging = source.judging
     judged, n_rows = source.qrels.of(query_ids), 0
     every: list[dict[str, Rankings]] = []  # of each system, by query
@@ -172,7 +172,7 @@ def each_side_by_side(
         its = run.against(judged.spans, judging.overlap).rankings(query_ids, judging)
         every.append(its)
         n_rows += sum(its[query].rows[query].stop - its[query].rows[query].start for query in its)
-        # If those of the others are as long, so many queries fit.
+        # If the other systems' rankings are as long, so many queries fit.
         fit = n * len(query_ids) * MOST_ROWS // max(n_rows * len(source.runs), 1)
         query_ids = query_ids[: max(fit, 1)]
     for query in query_ids:
@@ -182,7 +182,7 @@ def each_side_by_side(
 
 
 def _notes(source: Evaluated) -> Iterator[Note]:
-    """Yield what to know of rankings that are shown in one order, with one grade a document."""
+    """Yield notes on rankings that are shown in one order, with one grade for each document."""
     judging = source.judging
     if source.qrels.in_groups:
         text = "Judgments are in groups: the grade of a document is the best that any group has."
@@ -191,10 +191,10 @@ def _notes(source: Evaluated) -> Iterator[Note]:
         text = "Documents are judged spans, and retrieved ones that meet none: document[start:end]."
         yield Note("spans-shown", "info", text)
     if judging.ties == "expected":
-        text = "Equal scores are averaged over; the rankings show them by document id, descending."
+        text = "Measures average over tied documents; the rankings show these by id, descending."
         yield Note("ties-shown", "info", text)
     if judging.keeps_repeated:
-        text = "Of a document that a system retrieved several times, the best rank is shown."
+        text = "If a system retrieved a document several times, the best rank is shown."
         yield Note("best-rank-shown", "info", text)
 
 

@@ -1,4 +1,4 @@
-"""The recipe: what it takes to make a page again, with hashes of what was read."""
+"""The recipe: what is needed to make a page again, with hashes of what was read."""
 
 import platform
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ def _lines(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     aligned = evidence.found.aligned
     if aligned.source is None:
         inputs = evidence.made.inputs
-        yield "Scores", _files(inputs) if inputs else "made before: those of an evaluation, say"
+        yield "Scores", _files(inputs) if inputs else "made before, by an evaluation for example"
     else:
         yield from _inputs(aligned.source)
     query_hash = evidence.found[evidence.measures[0]].queries_hash

@@ -1,4 +1,4 @@
-"""report: one page with everything that a comparison has, to be looked at and sent around."""
+"""report: one page with everything that a comparison has, to look at and to share."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ from cranfield.render.numbers import number_of, queries_of, some
 
 DEEPEST = 100  # ranks of each system
 MOST_IN_VIEW = 3  # warnings; others are a click away
-# What to say of a chart that there is none of.
+# Why a chart is left out.
 _LEFT_OUT = {
     "cutoffs": Note("no-cutoffs", "info", "No measure that was compared has a cutoff at a rank."),
     "recall": Note(
-        "no-recall", "info", "Precision by recall takes one grade for each document, and one order."
+        "no-recall", "info", "Precision by recall needs one grade for each document, and one order."
     ),
     "judged": Note(
         "no-judged-by-rank", "info", "These judgments do not say which other documents were judged."
@@ -45,7 +45,7 @@ _LEFT_OUT = {
 class Report:
     """A page: one HTML file, which loads nothing and opens anywhere.
 
-    `html` is the page; `notes` is what it says of doubtful numbers, the gravest first. A notebook
+    `html` is the page; `notes` are its remarks on the numbers, the gravest first. A notebook
     shows it in a frame of its own.
 
     >>> from cranfield import compare
@@ -94,30 +94,31 @@ def report(
     """Make one page of a comparison: tables, charts, and every query's rankings side by side.
 
     The page is one HTML file of some 100 kB to 3 MB. It loads nothing and sends nothing, and needs
-    no extra to be made. Without scripts it still shows its tables.
+    no extra. Without scripts it still shows its tables.
 
     Args:
-        found: what `compare` returns. Made of judgments and runs, the page shows rankings, too; of
-            scores that were made before, it does not. Scores, Systems, or what else `compare` takes
-            as its only argument, are compared with the first system, as by `compare`.
+        found: what `compare` returns. If it comes from judgments and runs, the page shows rankings,
+            too; for scores that were made before, it does not. Scores, Systems, or what else
+            `compare` takes as its only argument, are compared with the first system, as by
+            `compare`.
         title: what the page is called. [default: the systems, measures and queries in words]
         query_texts: what the queries ask, as `with_texts` takes it; shown to 300 characters.
-        doc_texts: titles or texts of documents, likewise; shown to 330 characters.
-        depth: how many documents of each system the page has of a query, 1 to 100.
-        worksheets: of how many queries it has what `explain` prints, for the best system and the
-            baseline; those on which scores differ most come first.
+        doc_texts: titles or texts of documents, as `with_texts` takes them; to 330 characters.
+        depth: how many documents of each system the page shows for a query, 1 to 100.
+        worksheets: for how many queries the page has what `explain` prints, for the best system and
+            the baseline; those on which scores differ most come first.
         budget: bytes that the rankings with their texts may take; if those of all queries do not
             fit, the page has those of the queries on which scores differ most, and says how many.
         command: the command that made it, for the page to show.
-        inputs: files that scores which were made before came from: the page has their hashes, as
-            it has those of judgments and runs.
+        inputs: files of scores that were made before: the page has their hashes, as it has those
+            of judgments and runs.
         **options: each option of `Watching`.
 
     Returns:
         Report: `.save("report.html")` writes it, a notebook shows it.
 
     Raises:
-        InputError: texts, or runs, that cannot be read; what `compare` raises of scores.
+        InputError: texts or runs that cannot be read; what `compare` raises for scores.
         OptionError: a number out of its range.
 
     >>> from cranfield import compare
@@ -222,7 +223,7 @@ def _notes(notes: Iterable[Note]) -> Markup:
 
 
 def _grave(notes: Iterable[Note]) -> Markup:
-    """Return what makes numbers doubtful, to be read beside them; nothing if nothing does."""
+    """Return the warnings, to show beside the numbers; nothing if there are none."""
     first, others = (grave := [*notes])[:MOST_IN_VIEW], grave[MOST_IN_VIEW:]
     if not first:
         return NOTHING
@@ -234,7 +235,7 @@ def _grave(notes: Iterable[Note]) -> Markup:
 
 
 def _of_others(found: Comparison) -> list[Note]:
-    """Return the errors and warnings on measures other than the first, which stands at the top."""
+    """Return the errors and warnings on measures other than the first, which is at the top."""
     first = {*found[found.aligned.measures[0]].notes}
     others = (
         (" of ".join(filter(None, (one.measure, one.of))), note)

@@ -10,8 +10,8 @@ from cranfield.arrays.ranked import Floats
 from cranfield.comparison.alignment import Aligned
 from cranfield.page.blob import packed
 
-EXACT = 300_000  # bytes of all scores as doubles, up to which they are
-MOST = 900_000  # characters that all blocks may have; the first one always is there
+EXACT = 300_000  # bytes: all scores stay doubles up to this size
+MOST = 900_000  # characters that all blocks may have; the first is always included
 _STEPS = 10_000  # of 1: the four decimals that are shown
 _GREATEST = 65_535  # of 16 bits
 
@@ -20,8 +20,8 @@ _GREATEST = 65_535  # of 16 bits
 class ScoresBlock:
     """The scores of some measures, one block after the other.
 
-    `place` has for each measure the number of its block, None if it has none. `unit` has how many
-    steps 1 is divided into, where scores are rounded to these; None where they are doubles.
+    `place` has for each measure the number of its block, None if it has none. `unit` has into
+    how many steps 1 is divided where scores are rounded to these; None where they are doubles.
     """
 
     data: str
@@ -30,7 +30,7 @@ class ScoresBlock:
 
 
 def scores_block(aligned: Aligned) -> ScoresBlock:
-    """Return all scores; or, of many, those of the measures that fit, rounded to what is shown.
+    """Return all scores; if there are many, those of the measures that fit, rounded as shown.
 
     A block is (n_systems, n_queries): float64, or uint16 of round(score * unit), little-endian.
     """
@@ -55,7 +55,7 @@ def scores_block(aligned: Aligned) -> ScoresBlock:
 
 
 def _steps(values: Floats) -> int | None:
-    """Return into how many steps 1 is divided so that 16 bits hold the scores, None if none do."""
+    """Return into how many steps 1 is divided so that 16 bits hold the scores, or None."""
     least, most = values.min(), values.max()
     if least < 0:
         return None

@@ -1,4 +1,4 @@
-"""Worksheets: what `explain` prints of single queries, for the systems that are looked at most."""
+"""Worksheets: what `explain` prints for single queries, for the two systems looked at most."""
 
 import json
 import shlex
@@ -16,7 +16,7 @@ from cranfield.page.blob import packed
 from cranfield.page.rankings import by_spread
 from cranfield.progress import steps
 
-QUERIES = 100  # of which there are worksheets
+QUERIES = 100  # that have worksheets
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Sheets:
 def sheets(found: Comparison, n_queries: int = QUERIES) -> Sheets | None:
     """Return worksheets of the best system and of the baseline, or of the best two.
 
-    There are those of all queries; or, of many, of the `n_queries` on which scores differ most.
-    None of scores that were made before. Each of the two runs is read once.
+    Of all queries, or of the `n_queries` on which scores differ most. None for scores that were
+    made before. Each of the two runs is read once.
     """
     aligned, source = found.aligned, found.aligned.source
     if source is None or n_queries == 0:
@@ -80,12 +80,12 @@ class HowToExplain:
 
 
 def how_to_explain(found: Comparison) -> HowToExplain | None:
-    """Return the command, with the files that were read; what came from no file is in capitals."""
+    """Return the command, with the files that were read; without a file, a word in capitals."""
     aligned, source = found.aligned, found.aligned.source
     if source is None:
         return None
     chosen = Judging.of(aligned.recipe).unusual()
-    chosen.pop("queries", None)  # of one query it has no effect
+    chosen.pop("queries", None)  # it has no effect on one query
     options = [f" --{name.replace('_', '-')}{_value(value)}" for name, value in chosen.items()]
     measure = shlex.quote(aligned.measures[0])
     qrels = _path(source.qrels.sources, "QRELS")
@@ -96,7 +96,7 @@ def how_to_explain(found: Comparison) -> HowToExplain | None:
 
 
 def _value(value: object) -> str:
-    """Return the value of an option as a shell needs it, nothing if it only is there or not."""
+    """Return the value of an option as a shell needs it, nothing for an option without a value."""
     return "" if value is True else f" {shlex.quote(str(value))}"
 
 

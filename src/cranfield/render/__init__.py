@@ -1,1 +1,1 @@
-"""What results are shown with: tables, numbers in words, and the ways out of a result."""
+"""How results are shown: tables, numbers in words, and the forms of output."""

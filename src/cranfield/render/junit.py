@@ -11,7 +11,7 @@ Ended = Literal["passed", "failed", "skipped"]
 
 
 class Case(NamedTuple):
-    """A test case: of what, its name, how it ended; why in one line, and all there is to see."""
+    """A test case: what it tests, its name, how it ended, why in one line, and the details."""
 
     of: str
     name: str
@@ -24,8 +24,8 @@ def to_junit(suite: str, cases: Iterable[Case]) -> str:
     r"""Return test cases as a JUnit report of one suite.
 
     Elements and attributes are those that Jenkins, GitLab, Azure and GitHub's actions read:
-    `testsuites`, `testsuite`, `testcase`, and in a case `failure` or `skipped`. What is no visible
-    character is shown escaped, so that no id commands a terminal or breaks the XML.
+    `testsuites`, `testsuite`, `testcase`, and in a case `failure` or `skipped`. Invisible
+    characters are shown escaped, so that no id controls a terminal or breaks the XML.
 
     >>> print(to_junit("gate", [Case("new", "R@5 < 1\x1b", "failed", "0.4 of 1", "a\nb")]))
     <?xml version="1.0" encoding="UTF-8"?>
@@ -45,7 +45,7 @@ def to_junit(suite: str, cases: Iterable[Case]) -> str:
     ended = [one.outcome for one in cases]
     counts = {"tests": len(ended), "failures": ended.count("failed"), "errors": 0}
     given = {name: str(n) for name, n in counts.items()}
-    skipped = {"skipped": str(ended.count("skipped"))}  # which some schemas know of a suite alone
+    skipped = {"skipped": str(ended.count("skipped"))}  # some schemas allow it for a suite only
     root = ElementTree.Element("testsuites", given)
     parent = ElementTree.SubElement(root, "testsuite", {"name": _line(suite), **given, **skipped})
     for one in cases:

@@ -1,6 +1,6 @@
 """Tables of texts to LaTeX.
 
-Cells may hold anything that stood in somebody's file; nothing of it is taken for a command.
+Cells may hold any text from a file; none of it becomes a command.
 """
 
 import re
@@ -16,8 +16,8 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "[": "{[}",  # or an option of the line break before it
-    "*": "{*}",  # likewise
+    "[": "{[}",  # else it would be an option of the line break before it
+    "*": "{*}",  # else it would be a part of the line break before it
     "\N{MINUS SIGN}": "$-$",
     "\N{DAGGER}": r"$\dagger$",
     "\N{DOUBLE DAGGER}": r"$\ddagger$",
@@ -53,11 +53,11 @@ def to_latex(table: Table) -> str:
         lines.insert(r, r"\midrule")
     sides = ["l" if table.is_left(c) else "r" for c in range(len(table.header))]
     if table.n_labels > 1 and not table.header[0]:
-        sides[0] += r"@{\hspace{0.7em}}"  # a letter, or a number, beside what it names
+        sides[0] += r"@{\hspace{0.7em}}"  # a letter or a number, next to what it names
     columns = "".join(sides)
-    narrow = bool(table.raised) and not table.wide  # superscripts hold columns apart
+    narrow = bool(table.raised) and not table.wide  # superscripts already separate the columns
     title = [re.sub(" {2,}", r" \\quad ", _latex(line)) for line in table.title]
-    caption = re.sub(r"(?<=\.);(?= )", "", "; ".join(title))  # sentences end by themselves
+    caption = re.sub(r"(?<=\.);(?= )", "", "; ".join(title))  # a sentence has its own full stop
     notes = [_latex(note) + r"\par" for note in table.notes]
     kind = "table*" if table.wide else "table"
     return "\n".join(
@@ -68,7 +68,7 @@ def to_latex(table: Table) -> str:
             *([r"\setlength{\tabcolsep}{4pt}"] if narrow else []),
             *([rf"\caption{{{caption}}}"] if caption else []),
             *([rf"\label{{{table.label}}}"] if table.label else []),
-            *([r"\smallskip"] if caption else []),  # a caption above has none in many classes
+            *([r"\smallskip"] if caption else []),  # many classes leave no space below it
             rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
             r"\toprule",
             *_latex_groups(table),
@@ -98,7 +98,7 @@ _MINUS = r"(?<![\w.-])-(?=\.?\d)|(?<=\de)-(?=\d)"
 
 
 def _latex(content: str) -> str:
-    r"""Return text of which nothing is a command.
+    r"""Return text escaped for LaTeX: nothing in it is a command.
 
     >>> print(_latex("50% of {a_b} -- $5"))
     50\% of \{a\_b\} -{}- \$5
@@ -110,6 +110,6 @@ def _latex(content: str) -> str:
 
 
 def _at_most(found: re.Match[str]) -> str:
-    """Return the sign, which no line ends before or behind."""
+    """Return the sign, without a line break before or after it."""
     before, after = ("~" * len(blank) for blank in found.groups())
     return rf"{before}$\leq${after}"

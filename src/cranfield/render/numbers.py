@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def or_none(value: float) -> float | None:
-    """Return a number, None if it is none (NaN, infinite); never a negative zero."""
+    """Return a finite number, or None for NaN and infinity; never a negative zero."""
     return float(value) + 0.0 if math.isfinite(value) else None
 
 
@@ -19,7 +19,7 @@ def plain(value: float) -> str:
 
 
 def short(value: float) -> str:
-    """Return a number for a table: a whole one as it is, another with six digits that count.
+    """Return a number for a table: a whole one as it is, another with six significant digits.
 
     >>> short(1_000_000), short(0.87), short(0.123456789)
     ('1000000', '0.87', '0.123457')
@@ -76,7 +76,7 @@ def percent(share: float) -> str:
 
 
 def share_of(share: float) -> str:
-    """Return a share as whole percents; 100% is all of it.
+    """Return a share as a whole percentage; only the whole is 100%.
 
     >>> share_of(0.5), share_of(0.998), share_of(1)
     ('50%', '99%', '100%')

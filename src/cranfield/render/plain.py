@@ -1,4 +1,4 @@
-"""Tables as plain text: aligned, and within the width of a terminal where that can be."""
+"""Tables as plain text: aligned, and within the width of a terminal where possible."""
 
 import re
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from dataclasses import replace
 from cranfield.errors import printable
 from cranfield.render.table import Table, width_of
 
-_LEAST_LABEL = 16  # columns of a terminal, below which no text is folded; so is a sentence:
-_LEAST_SENTENCE = 36
-_HEADING = 3  # lines of a heading at most
-_APART = (3, 2)  # blanks between columns; and where that is too wide
+_LEAST_LABEL = 16  # columns of a terminal: labels are not folded below this width
+_LEAST_SENTENCE = 36  # nor sentences below this one
+_HEADING = 3  # at most so many lines of a heading
+_APART = (3, 2)  # blanks between columns; the second where the first is too wide
 _INDENT = "  "  # of a line that goes on
 _BELOW = "      "  # of sentences below their row
 
@@ -20,7 +20,7 @@ def text(
 ) -> str:
     """Return an aligned table for a terminal, ending in a line break.
 
-    Bold and underlined cells are so with `color`; with `signs` they are *so* and _so_, as in mail.
+    With `color`, cells are bold or underlined; with `signs` they are written *so* and _so_.
 
     Nothing is cut off. If it is wider than `width` (characters), the first of these is done that
     makes it fit: headings and long texts are folded at blanks; sentences are put below their row;
@@ -37,7 +37,7 @@ def text(
 
 
 def _with_signs(table: Table) -> Table:
-    """Return a table whose bold and underlined numbers have signs around them, others blanks."""
+    """Return a table with signs around bold and underlined numbers, and blanks around others."""
     signs = {**dict.fromkeys(table.strong, "*"), **dict.fromkeys(table.second, "_")}
     rows = [list(row) for row in table.rows]
     for r, row in enumerate(rows):
@@ -177,7 +177,7 @@ def _fitted(
 ) -> list[int] | None:
     """Return the widths of columns that fit into `width`; None if they cannot be so narrow.
 
-    Headings have as few lines as can be, and texts the room that is left.
+    Headings have as few lines as possible; texts have the room that is left.
     """
     for lines in range(1, _HEADING + 1):
         found = _least(table, cells, columns, lines)
@@ -210,7 +210,7 @@ def _drawn(
     apart: int = _APART[0],
     below: Sequence[Sequence[str]] = (),
 ) -> list[str]:
-    """Return the lines of an aligned table; `below` are lines to say below each row of cells."""
+    """Return the lines of an aligned table; `below` are the lines below each row of cells."""
     styles = {(row + 1, column): 1 for row, column in table.strong}
     styles |= {(row + 1, column): 4 for row, column in table.second}
     styles |= {(0, column): 1 for column in range(len(widths))}
@@ -240,7 +240,7 @@ def _drawn(
 
 
 def _widened(table: Table, widths: Sequence[int], apart: int) -> Sequence[int]:
-    """Return the widths of columns, the last one of a group widened if its heading needs it."""
+    """Return the widths of columns; the last of a group is wider if its heading needs it."""
     found, first = list(widths), 0
     for name, n in table.spans():
         if name:

@@ -1,4 +1,4 @@
-"""Shown: a result as tables to be read, as rows for programs, and in every form made of these."""
+"""The base of all results: tables to read, rows for programs, and every form made from these."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-# The forms that every result has, and the end of a file's name that asks for each.
+# The forms that every result has, and the suffix of a file's name that chooses each.
 FORMS: Mapping[str, str] = {
     "table": ".txt",
     "markdown": ".md",
@@ -35,13 +35,14 @@ _Made = TypeVar("_Made")
 
 
 class Shown(ABC):
-    """A result: it gives tables to be read and rows for programs, and every form comes of these.
+    """A result: it has tables to read and rows for programs; every form is made from these.
 
-    Printed, at the prompt and in a notebook it is its tables. `to_text`, `to_markdown`, `to_latex`
-    and `to_html` have the tables, too, with numbers rounded; `to_csv`, `to_tsv`, `to_jsonl`,
-    `to_arrow`, `to_pandas` and `to_polars` the rows, `to_json` and `to_dict` everything, with every
-    digit. What `tables` takes (say `per_query=True`) the first four take, too, and what `rows`
-    takes, those with rows; `to_json` of scores has each query's with `per_query=True`.
+    Printed, at the prompt and in a notebook, it shows its tables. `to_text`, `to_markdown`,
+    `to_latex` and `to_html` have the tables, too, with numbers rounded; `to_csv`, `to_tsv`,
+    `to_jsonl`, `to_arrow`, `to_pandas` and `to_polars` the rows, `to_json` and `to_dict`
+    everything, with every digit. The first four take the arguments of `tables` (say
+    `per_query=True`), those with rows the arguments of `rows`; `to_json` of scores has each query's
+    with `per_query=True`.
 
     >>> from cranfield import compare
     >>> scores = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
@@ -55,7 +56,7 @@ class Shown(ABC):
     forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have one more
 
     def __init_subclass__(cls, **of: Any) -> None:
-        """Let the tables and rows of a result refuse a `per_query` that is no truth value."""
+        """Let the tables and rows of a result refuse a `per_query` that is not True or False."""
         super().__init_subclass__(**of)
         for name in ("tables", "rows", "_document"):
             if name in vars(cls):
@@ -69,7 +70,7 @@ class Shown(ABC):
 
         @property
         def notes(self) -> Sequence[Note]:
-            """What to know beside the numbers."""
+            """Remarks on the numbers."""
 
     @abstractmethod
     def tables(self, *args: Any, **how: Any) -> list[Table]:
@@ -87,7 +88,7 @@ class Shown(ABC):
         """Return rows of values as dicts, by the names in `header`."""
         return [dict(zip(self.header, row, strict=True)) for row in rows]
 
-    # ---- to be read -----------------------------------------------------------------------------
+    # ---- to read --------------------------------------------------------------------------------
 
     def to_text(self, width: int | None = None, *, color: bool = False, **how: Any) -> str:
         """Return the tables as text, aligned; a table wider than `width` may be turned."""
@@ -156,7 +157,7 @@ class Shown(ABC):
         return "".join(f"{as_json(row)}\n" for row in self._made("to_jsonl", self.rows, how))
 
     def to_json(self, **how: Any) -> str:
-        """Return everything as JSON; what `per_query=True` adds to the rows, only with it."""
+        """Return everything as JSON; with `per_query=True`, also what that adds to the rows."""
         return as_json(self._made("to_json", self._document, how), indent=2) + "\n"
 
     def _document(self) -> dict[str, Any]:
@@ -187,9 +188,9 @@ class Shown(ABC):
     def _made(
         self, form: str, make: Callable[..., _Made], how: Mapping[str, Any], *args: Any
     ) -> _Made:
-        """Return what a form is made of; TypeError, in the form's name, for an argument unknown."""
+        """Return what a form is made from; TypeError, naming the form, for unknown arguments."""
         known = inspect.signature(make).parameters
-        if any(one.kind is one.VAR_KEYWORD for one in known.values()):  # to_arrow, of the rows
+        if any(one.kind is one.VAR_KEYWORD for one in known.values()):  # to_arrow
             known = inspect.signature(self.rows).parameters
         if any(one.kind is one.VAR_KEYWORD for one in known.values()):
             return make(*args, **how)  # the rows of another result, which knows them
@@ -214,8 +215,7 @@ class Shown(ABC):
         """Return the result in one of its forms.
 
         `how` is for tables and rows, `of_tables` for tables. HTML is a whole document here;
-        `formulas` applies to csv and tsv. Raises OptionError for a form, or `formulas`, that there
-        is not.
+        `formulas` applies to csv and tsv. Raises OptionError for an unknown form or `formulas`.
         """
         one_of("form", form, self.forms)
         one_of("formulas", formulas, get_args(Formulas))
@@ -244,7 +244,7 @@ def _refusing(make: Callable[..., _Made]) -> Callable[..., _Made]:
 
 
 def as_json(content: Any, indent: int | None = None) -> str:
-    """Return content as JSON; an id of bytes that are no UTF-8 is escaped."""
+    """Return content as JSON; an id that is not valid UTF-8 is escaped."""
     import json
 
     shown = json.dumps(content, ensure_ascii=False, indent=indent)
@@ -256,10 +256,10 @@ def as_json(content: Any, indent: int | None = None) -> str:
 
 
 def arrow_column(values: Sequence[Any]) -> "pa.Array":
-    """Return a column of Arrow: numbers or truth values if all are, else texts.
+    """Return a column of Arrow: numbers or truth values if all values are, else texts.
 
-    Bytes that were no UTF-8 become replacement characters. Not by pa.array(), which imports pandas
-    wherever it is installed.
+    Bytes that are not valid UTF-8 become replacement characters. pa.array() is not used: it imports
+    pandas if that is installed.
     """
     from array import array
 

@@ -1,6 +1,6 @@
 """Tables of texts to Markdown, HTML and delimited values.
 
-Cells may hold anything that stood in somebody's file; nothing of it is taken for markup.
+Cells may hold any text from a file; none of it becomes markup.
 """
 
 import io
@@ -16,11 +16,11 @@ from cranfield.notes import Note, around
 
 @dataclass(frozen=True)
 class Table:
-    """A header, rows of texts, lines to say below (`notes`) and above (`title`).
+    """A header, rows of texts, and lines below (`notes`) and above (`title`).
 
     The first `n_labels` columns are text, the last `n_sentences` are sentences, and those between
-    are numbers, set flush right. `strong` are the (row, column) of cells to be shown bold, `second`
-    of those to be underlined, `raised` has the superscripts behind cells, `rules` the rows with a
+    are numbers, set flush right. `strong` are the (row, column) of bold cells, `second` those of
+    underlined cells, `raised` has the superscripts behind cells, `rules` the rows with a
     line above them. `groups` has for each column the heading above its own, or "": columns side by
     side with the same one share it. `label` and `wide` are for LaTeX: a name to refer to the table
     by, and whether it goes across both columns of a page.
@@ -97,8 +97,8 @@ class Table:
     def indents(self) -> list[list[int]]:
         """Return how many digits each cell is shorter than the longest one of its column.
 
-        A column of numbers with superscripts is set flush left: so much before each, and its digits
-        are below each other. 0 for every cell of a table without superscripts.
+        A column of numbers with superscripts is set flush left; with so many blanks before each
+        cell, its digits line up. 0 for every cell of a table without superscripts.
         """
         longest = [
             0 if self.is_text(c) or not self.raised else max(map(len, column), default=0)
@@ -121,7 +121,7 @@ class Table:
 class Column:
     """A column of a table: its heading, how it shows an item, and the sentence that explains it.
 
-    `cell` returns the text for an item; what an item is, is the table's. `meaning` is shown below
+    `cell` returns the text for an item; the table decides what an item is. `meaning` is shown below
     the table, in one line or several; with `goes_on`, on the line of the sentence before it. A
     column that is not `wanted` is left out, with its sentence.
     """
@@ -134,7 +134,7 @@ class Column:
 
 
 def wanted(columns: Iterable[Column]) -> list[Column]:
-    """Return the columns that are to be shown."""
+    """Return the columns to show."""
     return [one for one in columns if one.wanted]
 
 
@@ -165,7 +165,7 @@ def table_of(
 ) -> Table:
     """Return a table with a row for each item, of the columns that are wanted.
 
-    Below it are the sentences of its columns, what is `said` beside, and the notes.
+    Below it are the sentences of its columns, those of `said`, and the notes.
 
     >>> found = table_of([1, 2], [Column("n", str), Column("half", lambda n: f"{n / 2}", "n / 2.")])
     >>> found.header, found.rows, found.notes
@@ -294,11 +294,11 @@ def to_markdown(table: Table) -> str:
 
 
 def _markdown(content: str) -> str:
-    r"""Return text of which nothing is markup, within a line.
+    r"""Return text escaped for Markdown, within a line.
 
     GitHub looks for names and numbers of issues in the text that it will show, where a backslash
-    before them is gone; not in code. So these have the sign alone as code: shown and copied, the
-    text is the same.
+    before them is gone; not in code. So only the sign is code: shown and
+    copied, the text is the same.
 
     >>> print(_markdown("a|b *c* <d> www.e.org"))
     a\|b \*c\* \<d\> www\.e.org
@@ -323,7 +323,7 @@ def _paragraph(content: str) -> str:
 
 Formulas = Literal["plain", "quoted"]
 # What a spreadsheet may take for the start of a formula: the list of OWASP's page on "CSV
-# injection". A number that has a sign is none.
+# injection". A signed number is not a formula.
 _FORMULA = (
     "[=+\\-@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
     "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}]"
@@ -336,9 +336,9 @@ def delimited(
 ) -> str:
     r"""Return rows as separated values; a cell that holds the separator or a quote is quoted.
 
-    With formulas="plain" every cell is what it is, as programs want it. "quoted" is for
+    With formulas="plain" every cell is unchanged, for programs. "quoted" is for
     spreadsheets: all texts are in quotation marks, and one that a spreadsheet may take for a
-    formula (it begins with =, +, -, @, a tab or a line end, and is no number) has an apostrophe
+    formula (it begins with =, +, -, @, a tab or a line end, and is not a number) has an apostrophe
     before it. Raises OptionError for another word.
 
     >>> print(delimited([("=1+1", "-0.5", -0.5)], ","), end="")
@@ -355,7 +355,7 @@ def delimited(
     returns = any("\r" in cell for row in rows for cell in row if isinstance(cell, str))
     quoting: Literal[0, 1, 2] = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
     if formulas == "quoted":
-        # Else a separator of another country within a text would begin a cell there.
+        # Otherwise, another country's separator within a text would begin a new cell.
         quoting = csv.QUOTE_NONNUMERIC
         rows = [list(map(_inert, row)) for row in rows]
     writer = csv.writer(page, delimiter=delimiter, lineterminator="\n", quoting=quoting)

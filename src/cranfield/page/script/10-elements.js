@@ -28,11 +28,11 @@ const draw = (tag, attributes = {}, ...children) =>
 /** A text of a chart. */
 const label = (x, y, text, kind = "", more = {}) => draw("text", { x, y, class: kind, ...more }, text);
 
-// What would move the cursor, turn the direction of what follows, or end a line.
+// Characters that move the cursor, change the direction of the text, or end a line.
 const UNSEEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
 
-/** A text of others as it can be shown: control characters as \u202e, and not longer than `most`. */
+/** A text from a file as it can be shown: control characters as \u202e, and not longer than `most`. */
 function shown(text, most = 300) {
   const seen = String(text).replace(
     UNSEEN,

@@ -17,7 +17,7 @@ const signed = (value, decimals) => {
 /** A number of an axis, without zeros at its end. */
 const plain = (value) => String(Number(value.toPrecision(10))).replace("-", MINUS);
 
-/** A number of which only the size matters: three digits that count. */
+/** A number of which only the size matters: three significant digits. */
 const short = (value) => plain(Number(value.toPrecision(3)));
 
 const whole = (n) => n.toLocaleString("en");
@@ -25,7 +25,7 @@ const whole = (n) => n.toLocaleString("en");
 /** "1 query", "7,000 queries". */
 const many = (n, one, several = one + "s") => `${whole(n)} ${n === 1 ? one : several}`;
 
-/** A share in whole percents; 100 % is all of it. */
+/** A share in whole percents; only the whole is 100 %. */
 const percentOf = (share) => `${Math.min(Math.round(100 * share), share === 1 ? 100 : 99)}%`;
 
 /** A corrected p, never as 0. */

@@ -26,7 +26,7 @@ const question = (query, most = 300) => {
   const text = content.texts?.[query];
   return text ? shown(text, most) : shown(queries[query], most);
 };
-/** What is to be known of a part of the page: sentences, with a blank before them. */
+/** Remarks on a part of the page: sentences, with a blank before them. */
 const alsoSaid = (part) => (content.said[part] ?? []).map((one) => ` ${shown(one, 1000)}`).join("");
 const hasText = (query) => Boolean(content.texts?.[query]);
 

@@ -1,4 +1,4 @@
-// What the scores say of A and B on each query. Means, intervals, p, and how many queries are better
+// What the scores say about A and B on each query. Means, intervals, p, and how many queries are better
 // or worse are never counted here: they come from Python's pairs.
 
 const LEAST = 0.00001; // of which the logarithm is taken where a value is less (trec_eval's GMAP)
@@ -32,7 +32,7 @@ const asChange = (gain, measure = choice.scored) => {
   return byRatio(measure) ? Math.exp(value) : value;
 };
 
-/** Compute the gains and their order; of one system alone, its scores. */
+/** Compute the gains and their order; with one system alone, its scores. */
 function weigh() {
   const a = scoresOf(choice.a);
   const b = two ? scoresOf(choice.b) : null;
@@ -54,7 +54,7 @@ const sideOf = (query) => (gains[query] > 1e-9 ? "a" : gains[query] < -1e-9 ? "b
 /** The difference of a query, as the measure has it. */
 const gapText = (query, decimals) => changeText(asChange(gains[query]), choice.scored, decimals);
 
-/** What to say of a query where a pointer is over it. */
+/** What to show for a query when the pointer is over it. */
 const about = (query) => [
   question(query),
   hasText(query) ? shown(queries[query], 60) : "",
@@ -66,7 +66,7 @@ const about = (query) => [
 const pairsOf = measures.map(() => /** @type {Map<number, any[]> | null} */ (null));
 const inverse = (value, ratio) => (value == null ? null : ratio ? 1 / value : -value);
 
-/** What Python found of two systems, `a` beside `b`; null if they were not compared. */
+/** What Python found for two systems, `a` compared with `b`; null if they were not compared. */
 function pairOf(a, b, measure = choice.measure) {
   pairsOf[measure] ??= new Map(content.pairs[measure].map((one) => [one[0] * systems.length + one[1], one]));
   const found = pairsOf[measure].get(Math.min(a, b) * systems.length + Math.max(a, b));

@@ -1,4 +1,4 @@
-// The box beside the pointer. What it says is said elsewhere, too: it is not read out.
+// The box beside the pointer. It is not read out: the page also has its text elsewhere.
 
 const hintBox = byId("hint");
 

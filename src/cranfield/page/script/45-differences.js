@@ -20,7 +20,7 @@ function sayPair() {
       p == null ? "" : `; ${probability(p)} (${content.tests.pairs})`,
       better == null ? "" : `; P(better) ${fixed(better, 2)}${same ? `, P(same) ${fixed(same, 2)}` : ""}`,
       ". ",
-      verdict > 0 ? "Better beyond chance." : verdict < 0 ? "Worse beyond chance." : "No evidence of a difference.",
+      verdict > 0 ? "Significantly better." : verdict < 0 ? "Significantly worse." : "No evidence of a difference.",
     );
   } else said.push("not compared.");
   if (!measures[choice.measure].rising) said.push(" Less is better.");

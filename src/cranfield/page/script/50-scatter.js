@@ -53,7 +53,7 @@ function scatter() {
   figure.replaceChildren(svg);
 }
 
-/** A point for each query; the nearest one to the pointer is told and chosen. */
+/** A point for each query; the one nearest to the pointer is described, and a click chooses it. */
 function points(svg, at) {
   const radius = N > 200 ? 2.5 : 4.5;
   const marks = draw("g");

@@ -1,4 +1,4 @@
-// The rankings of one query, and how unlike those of two systems are.
+// The rankings of one query, and how different those of two systems are.
 
 const P = 0.9; // the first 10 ranks weigh 0.86
 
@@ -42,14 +42,14 @@ function sharedBy(one, a, b, depth = 10) {
   return one.d.reduce((n, _, doc) => n + (first(a, doc) && first(b, doc) ? 1 : 0), 0);
 }
 
-/** The colour of a grade: whatever the range, three greens, and grey for 0 and below. */
+/** The colour of a grade: three greens for any range, and grey for 0 and below. */
 function gradeTone(grade) {
   if (grade == null) return "unjudged";
   if (grade <= 0) return "g0";
   return `g${within(Math.ceil((3 * grade) / (content.grades?.top || 1)), 1, 3)}`;
 }
 
-/** The grade from which documents are relevant to the measure; of groups, where it is not known, 1. */
+/** The grade from which documents are relevant to the measure; 1 for groups, where it is not known. */
 const relevantFrom = () => measures[choice.scored].from ?? 1;
 
 /** A grade as a chip; its colour is never alone. */

@@ -1,4 +1,4 @@
-// The list of queries: searched, ordered, and only what is seen of it is in the document.
+// The list of queries: searched, ordered, and only its visible part is in the document.
 
 const ROW = 44; // pixels, as in the style
 

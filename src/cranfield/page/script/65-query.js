@@ -112,13 +112,13 @@ function withoutRankings(query) {
   const { n, of } = content.lists;
   const said =
     `The page holds the rankings of ${whole(n)} of ${many(of, "query", "queries")}: ` +
-    `those on which systems differ most. This is none of them.`;
+    `those on which systems differ most. This query is not one of them.`;
   const command = commandFor(query, choice.a);
   return make(
     "div",
     { class: "card" },
     make("p", {}, said),
-    command ? make("p", {}, "To see how a score of it comes about: ", make("code", {}, command)) : null,
+    command ? make("p", {}, "To see how its score is computed: ", make("code", {}, command)) : null,
   );
 }
 
@@ -136,7 +136,7 @@ function worksheets(query) {
   const without = [];
   for (const system of beside()) {
     const text = sheets.get(`${query},${system}`);
-    const title = `How ${measureName(0)} of ${systemName(system, 60)} comes about, step by step`;
+    const title = `How ${measureName(0)} of ${systemName(system, 60)} is computed, step by step`;
     if (text) {
       const body = make("pre", { tabindex: 0, "aria-label": title }, shownLines(text));
       parts.push(make("details", { class: "sheet" }, make("summary", {}, title), body));
@@ -144,7 +144,7 @@ function worksheets(query) {
   }
   if (content.explain && without.length) {
     const commands = without.map((system) => make("code", {}, commandFor(query, system)));
-    const title = `How ${measureName(0)} of ${without.map((one) => systemName(one, 60)).join(", ")} comes about`;
+    const title = `How ${measureName(0)} of ${without.map((one) => systemName(one, 60)).join(", ")} is computed`;
     const said = make("div", { class: "card" }, "This prints it, step by step:", commands);
     parts.push(make("details", { class: "sheet" }, make("summary", {}, title), said));
   }

@@ -1,4 +1,4 @@
-// Which systems can be told apart: every pair, filled where the corrected test says so.
+// Which systems differ significantly: every pair, filled where the corrected test says so.
 
 const MANY_SYSTEMS = 16; // of more, cells have no figures
 
@@ -16,7 +16,7 @@ function matrix() {
   const found = content.pairs[choice.measure];
   const apart = found.filter((pair) => pair[6] !== 0).length;
   const said =
-    `${whole(apart)} of ${many(found.length, "pair")} differ beyond chance` +
+    `${whole(apart)} of ${many(found.length, "pair")} differ significantly` +
     (found.some((pair) => pair[5] != null) ? ` (${content.tests.pairs})` : "");
   const svg = draw("svg", {
     viewBox: `0 0 ${room} ${Math.round(top + systems.length * down + 4)}`,
@@ -25,7 +25,7 @@ function matrix() {
   });
   byId("pairs-said").replaceChildren(
     `${byRatio(choice.measure) ? "Ratio of geometric means" : "Mean difference"} of ${measureName(choice.measure)}, row ` +
-      `${byRatio(choice.measure) ? "divided by" : "minus"} column. ${said}: these are filled, blue where the row is better. A cell chooses A and B.${alsoSaid("pairs")}`,
+      `${byRatio(choice.measure) ? "divided by" : "minus"} column. ${said}: these are filled, blue where the row is better. Click a cell to choose A and B.${alsoSaid("pairs")}`,
   );
 
   const most = Math.max(...found.map((pair) => Math.abs(asGain(pair[2], choice.measure))), 1e-9);
@@ -70,7 +70,7 @@ function matrix() {
   figure.replaceChildren(svg);
 }
 
-/** What Python found of a pair, in lines. */
+/** What Python found for a pair, in lines. */
 function pairLines(a, b) {
   const { change, low, high, p, wins, ties, losses, better } = pairOf(a, b);
   const text = (value) => changeText(value, choice.measure);

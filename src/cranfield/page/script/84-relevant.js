@@ -64,7 +64,7 @@ function numberTicks(svg, x, [least, most], bottom) {
   }
 }
 
-/** Two dots and the line between them for each query; those of one number stand side by side. */
+/** Two dots and the line between them for each query; queries with the same number are side by side. */
 function dumbbells(svg, numbers, chosen, x, y) {
   const before = new Map();
   const places = Float64Array.from(queries, (_, query) => {
@@ -123,7 +123,7 @@ function groups(svg, numbers, chosen, y, { left, right, bottom }) {
   ]);
 }
 
-/** A box that stands: quarters, median, and the line from 5 % to 95 %. */
+/** An upright box: quarters, median, and the line from 5 % to 95 %. */
 function upright(svg, values, x, y, tone) {
   const [q05, q25, q50, q75, q95] = [0.05, 0.25, 0.5, 0.75, 0.95].map((share) => y(quantile(values, share)));
   svg.append(

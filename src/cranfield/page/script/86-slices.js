@@ -24,7 +24,7 @@ function slices() {
   const inOrder = [...new Set(every.map((one) => one.label))].flatMap((of) => every.filter((one) => one.label === of));
   const widths = panels.map((panel) => panel.clientWidth || 340);
   inOrder.forEach((one, i) => panels[i].append(panelChart(one, kept, axis, widths[i])));
-  const marks = content.baseline == null ? "" : ` ▲ better, ▼ worse than ${systemName(content.baseline, 40)} beyond chance, ○ no evidence.`;
+  const marks = content.baseline == null ? "" : ` ▲ significantly better, ▼ significantly worse than ${systemName(content.baseline, 40)}, ○ no evidence of a difference.`;
   const left = systems.length - kept.length;
   byId("parts-said").textContent =
     `Mean ${measureName(0)} on the queries of each slice, with its ${content.level} interval.${marks}` +

@@ -1,4 +1,4 @@
-// How much of it was judged: of each system, at each rank. What is dark is not judged.
+// How much was judged: for each system, at each rank. The darker, the less is judged.
 
 function judged() {
   const figure = byId("judged");
@@ -49,6 +49,6 @@ function judged() {
   ]);
   figure.replaceChildren(svg);
   byId("holes-said").textContent =
-    "Share of the documents at each rank that are judged, in percent; empty cells are judged wholly, the darker, the less. " +
-    "What is not judged counts as not relevant: a system with holes may be better than its score.";
+    "Share of the documents at each rank that are judged, in percent. An empty cell: all are judged; the darker a cell, the fewer. " +
+    "What is not judged counts as not relevant: a system with unjudged documents may be better than its score.";
 }

@@ -30,8 +30,8 @@ const CELLS = {
     const change = row.diff;
     if (change == null) return;
     const [kind, mark, title] = {
-      1: ["up", "▲", "better, beyond chance"],
-      "-1": ["down", "▼", "worse, beyond chance"],
+      1: ["up", "▲", "significantly better"],
+      "-1": ["down", "▼", "significantly worse"],
       0: ["none", "○", "no evidence of a difference"],
     }[row.verdict ?? 0];
     cell.replaceChildren(`${changeText(change, choice.measure)} `, make("span", { class: kind, title }, mark));

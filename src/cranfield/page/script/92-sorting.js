@@ -27,7 +27,7 @@ function sortedBy(table, key, direction = leastFirst(table, key) ? "ascending" :
   }
 }
 
-/** Sort the rows; those without a value come last, whatever the direction. */
+/** Sort the rows; those without a value come last, in both directions. */
 function sortTable(table, key, direction) {
   const sign = direction === "ascending" ? 1 : -1;
   const lines = [...table.tBodies[0].rows].map((line) => ({ line, value: sortKey(table, line, key) }));
@@ -55,7 +55,7 @@ function sortable(table) {
   sortedBy(table, table.id === "board" ? "mean" : "0");
 }
 
-/** A box that leaves the rows whose name has a text. */
+/** A box that keeps only the rows whose name contains a text. */
 function filterable(table) {
   const lines = table.tBodies[0].rows;
   if (lines.length <= LONG_TABLE) return;

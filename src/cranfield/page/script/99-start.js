@@ -1,4 +1,4 @@
-// The page begins: sections without anything to show go, the rest is drawn a piece in a task.
+// The page begins: sections without anything to show go, the rest is drawn one piece in each task.
 
 /** A chart: where it is, when there is something to draw, and what draws it. */
 const PIECES = [
@@ -48,7 +48,7 @@ function sayQuery() {
   );
 }
 
-/** What of the charts moves when another query is chosen. */
+/** Update what depends on the chosen query. */
 function followQuery() {
   reveal();
   ringDifferences();
