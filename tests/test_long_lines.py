@@ -83,7 +83,7 @@ def test_many_columns_behind_those_of_a_run_are_passed_over(n: int, tmp_path: Pa
 def test_how_many_columns_there_are_is_said(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("q1 Q0 d1 1 2.0 tag\nq1 Q0 my d2 2 1.0 tag" + " x" * 100_000)
-    with pytest.raises(InputError, match=r"got 100007, and column 4 is no rank"):
+    with pytest.raises(InputError, match=r"got 100007, and column 4 is not a rank"):
         evaluate(QRELS, read_run(path), "AP")
 
 

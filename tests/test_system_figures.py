@@ -252,7 +252,7 @@ def test_two_systems_that_were_not_compared_are_said_as_they_are(measure: str) -
         assert "{} (95% interval {} to {})".format(*map(show.format, shown)) in said
         wins, losses = (pair.wins, pair.losses) if one == "dense" else (pair.losses, pair.wins)
         assert re.search(
-            rf"better on {wins} quer\w+, tied on {pair.ties}, worse on {losses}$", said
+            rf"better on {wins} quer\w+, equal on {pair.ties}, worse on {losses}$", said
         )
 
 

@@ -37,6 +37,8 @@ from cranfield.formats.values import NUMBER, graded, grades_of, whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# What to do about a line with a fault, if those before it have none.
+_SKIP = "Mend the line; or errors='skip' (cranfield evaluate --errors skip) leaves such lines out."
 _DECIMAL_COMMA = re.compile(rb"[+-]?\d+,\d+")
 _WHOLE_DECIMAL = re.compile(rb"([+-]?0{0,80}\d{1,10})\.0*")
 Where = Callable[..., tuple[int | None, str | None]]
@@ -199,6 +201,8 @@ class Lines(Rows):
                 except InputError as error:
                     fault = error
             if fault is not None:
+                if kept and fault.hint is None:
+                    fault = fault.because(_SKIP)
                 faults.add(
                     fault.kind, partial(_located, fault, self.source.name, partial(where, row))
                 )

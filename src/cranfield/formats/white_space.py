@@ -57,6 +57,7 @@ class WhiteSpace(Lines):
 
     def records(self, raw: bytes) -> Iterator[Record]:
         """Yield the lines of data, with the faults of their columns."""
+        any_read = False
         for i, line in enumerate(raw.splitlines()):
             if not is_data(line):
                 continue
@@ -64,13 +65,15 @@ class WhiteSpace(Lines):
             n = len(columns)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._more):
-                fault = self._fault(line, "", self._other_file(line.split(None, 6)))
+                guess = None if any_read else self._other_file(line.split(None, 6))
+                fault = self._fault(line, "", guess)
             elif n > self._n_columns and "rank" in self.columns:
                 rank = self.columns["rank"]
                 if not WHOLE.fullmatch(columns[rank]):
                     more = f", and column {rank + 1} is not a rank: does an id hold white space?"
                     hint = "Write such ids in CSV, JSON, Parquet or Arrow."
                     fault = self._fault(line, more, hint)
+            any_read |= fault is None
             yield Record(i, line, columns, fault)
 
     def tables(
