@@ -1,8 +1,8 @@
-"""Find words of the house's old dialect: python scripts/plain_words.py [FILE ...].
+"""Find words of the house's old dialect: python scripts/plain_words.py [FILE or FOLDER ...].
 
-Prints file, line, the words found and what to say instead. Reads Markdown pages whole, and the
-comments and strings of Python files, which are docstrings, help and messages. plain_words.toml has
-the words, and the files that are not checked yet; files that are named are checked anyway.
+Prints file, line, the words found and what to say instead; without arguments, of the whole
+repository. Reads the comments and strings of Python files, which are docstrings, help and messages;
+Markdown pages and the parts of the report are read whole. plain_words.toml has the words.
 """
 
 import io
@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 WORDS = Path(__file__).with_name("plain_words.toml")
 _CHECKED = ("README.md", "CHANGELOG.md", "benchmarks", "docs", "scripts", "src")
+_SUFFIXES = (".md", ".py", ".js", ".html", ".css")
 _CODE = "\0"  # what a character of code becomes, so that no words are found across it
 _MARKS = re.compile(r"^[rbfuRBFU]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
 
@@ -40,21 +41,12 @@ def patterns() -> list[Pattern]:
     return [Pattern(**one) for one in tomllib.loads(WORDS.read_text("utf-8"))["pattern"]]
 
 
-def unread() -> list[str]:
-    """Return the files and folders that are not checked yet, relative to the repository."""
-    names: list[str] = tomllib.loads(WORDS.read_text("utf-8"))["unread"]
-    return names
-
-
-def files() -> list[Path]:
-    """Return the files to check: Markdown and Python, except for those that are unread."""
-    skipped = [ROOT / name for name in unread()]
+def files(*names: str) -> list[Path]:
+    """Return the files to check in the repository, or in the files and folders that are named."""
     found: list[Path] = []
-    for name in _CHECKED:
-        path = ROOT / name
-        inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found += [one for one in inside if one.suffix in (".md", ".py")]
-    return [one for one in found if not any(one.is_relative_to(skip) for skip in skipped)]
+    for path in map(Path, names) if names else (ROOT / name for name in _CHECKED):
+        found += sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [path for path in found if path.suffix in _SUFFIXES]
 
 
 def prose(source: str) -> str:
@@ -102,7 +94,6 @@ def findings(path: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    checked = [Path(name).resolve() for name in sys.argv[1:]] or files()
-    lines = [line for path in checked for line in findings(path)]
+    lines = [line for path in files(*sys.argv[1:]) for line in findings(path.resolve())]
     print("\n".join(lines))
     sys.exit(1 if lines else 0)

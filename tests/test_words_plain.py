@@ -17,7 +17,7 @@ def test_a_pattern_finds_what_it_should(pattern: plain_words.Pattern) -> None:
     assert not [text for text in pattern.good if any(pattern.search(text))]
 
 
-def test_files_that_were_read_have_no_dialect() -> None:
+def test_the_repository_has_no_dialect() -> None:
     found = plain_words.files()
     assert Path(plain_words.__file__) in found
     assert not [line for path in found for line in plain_words.findings(path)]
@@ -25,10 +25,6 @@ def test_files_that_were_read_have_no_dialect() -> None:
 
 def test_the_example_of_the_script_holds() -> None:
     assert doctest.testmod(plain_words).failed == 0
-
-
-def test_what_is_unread_exists() -> None:
-    assert all((plain_words.ROOT / name).exists() for name in plain_words.unread())
 
 
 def test_words_are_found_in_comments_and_strings_only(tmp_path: Path) -> None:

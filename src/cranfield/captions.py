@@ -38,12 +38,12 @@ def with_texts(
         query_texts: the questions: a file (TREC topics; a table with a column of ids and one of
             texts, or two columns without names; JSON lines, as BEIR's queries.jsonl), a table in
             memory, or a dict {id: text}.
-        doc_texts: titles or texts of documents, likewise, as BEIR's corpus.jsonl. Of JSON lines
-            and of fields with tabs between them, only the documents that are shown are looked at.
+        doc_texts: titles or texts of documents, in the same forms, as BEIR's corpus.jsonl. Of JSON
+            lines and of fields with tabs between them, only the documents shown are looked at.
         **how: what the result's tables and rows take, such as per_query=True.
 
     Returns:
-        A result in all forms that every result has. Tables have a column more, in which texts are
+        A result in all forms that every result has. Tables have one more column, in which texts are
         cut at 72 characters; rows have a column `query_text`, or `document_text`, with all of it.
 
     Raises:

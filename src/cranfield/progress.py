@@ -1,6 +1,6 @@
 """Progress: how far a call has come; shown as a bar, or told to a function.
 
-Whatever may take longer than a second says what it does, as a `stage`, or as the `steps` of a loop;
+All that may take longer than a second says what it does, as a `stage`, or as the `steps` of a loop;
 files say themselves how much of them is read. A verb takes `progress=` by `watched`; the command
 line watches every command. Without either, nothing is counted.
 

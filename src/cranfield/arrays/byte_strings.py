@@ -166,7 +166,7 @@ class ByteStrings:
         return rests, np.array(which, np.int64)
 
     def spoilt(self) -> Bools | None:
-        """Tell which identifiers are empty or hold a null byte: (rows,); None if none is.
+        """Tell which identifiers are empty or hold a null byte: (rows,); None if there are none.
 
         Words could not tell a null byte from what they are filled up with.
         """
@@ -197,8 +197,8 @@ class ByteStrings:
         """Return a 64-bit hash of each identifier: (rows,), by numbers to multiply words by.
 
         Equal identifiers have equal hashes. Identifiers of up to eight bytes have different ones.
-        Of longer ones, whoever finds two equal hashes compares the identifiers. That happens for
-        two different identifiers, whatever they are, with a probability of 2^-33 at most, as long
+        With longer ones, two equal hashes are to be followed by a comparison of the identifiers.
+        That happens for any two different identifiers with a probability of 2^-33 at most, as long
         as the numbers are drawn at random, and are not known to who makes the identifiers up.
 
         The hash is the first word, plus every half of 32 bits of the others times a number of its

@@ -212,7 +212,7 @@ class Ids(ByteStrings):
         return cls(rows.reshape(-1).view(np.uint8), start, length, ordered=True)
 
     def are_digits(self) -> bool:
-        """Tell whether there is nothing but decimal digits in any of them, and none is empty."""
+        """Tell whether each has decimal digits only, and at least one."""
         if len(self) == 0 or not self.length.all():
             return False
         ours = self._data[int(self._start[0]) : int(self._start[-1] + self.length[-1])]
@@ -233,7 +233,7 @@ class Ids(ByteStrings):
         return not (((data <= 32) & (data != 0)) | (data >= 127)).any()
 
     def begin_with(self, byte: int) -> bool:
-        """Tell whether any of the identifiers (none is empty) begins with this byte."""
+        """Tell whether any of the identifiers, which are not empty, begins with this byte."""
         return bool((self._data[self._start] == byte).any())
 
 

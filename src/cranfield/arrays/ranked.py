@@ -52,7 +52,7 @@ def ratio(numerator: Numbers, denominator: Numbers) -> Floats:
 def looked_up(words: str, table: Numbers, at: Ints) -> Numbers:
     """Return what is in a table (n,) at some places, 0 to n - 1: as these.
 
-    `words` say what that is, with {} for the place, to whoever explains the measure.
+    `words` say what that is, with {} for the place, where a measure is explained.
     """
     return table.take(at)
 
@@ -70,7 +70,7 @@ class Ranked(Recordable):
     within a query; `grade` (rows,) is the judged relevance, doubles if some judgment is a fraction.
 
     What a method returns per query is a column: shape (n_queries, 1), or (n_queries, n_cutoffs)
-    after `top` with several cutoffs, so that results divide by each other whatever was asked.
+    after `top` with several cutoffs, so that results can always be divided by each other.
 
     >>> ranked = Ranked(1, np.array([0, 0]), np.array([1, 4]), np.array([2, 1]))
     >>> ranked.total(ranked.grade / ranked.rank), ranked.top(np.array([[1, 5]])).count()

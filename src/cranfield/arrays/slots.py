@@ -55,7 +55,7 @@ class Slots:
             rows = rows[~equal]
         rows = np.flatnonzero(found >= 0)
         at = found[rows]
-        # Equal keys belong to the same pair, but for a rare coincidence.
+        # Equal keys belong to the same pair, with rare exceptions.
         same = others.equal(rows, self._ids, at) & (groups[rows] == self._groups[at])
         if not same.all():
             wrong = rows[~same]

@@ -44,7 +44,7 @@ def in_threads(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_O
 
 
 def _result(future: "Future[_Out]") -> _Out:
-    """Wait for what a thread makes; whoever watches may look meanwhile."""
+    """Wait for what a thread makes; those who watch may look meanwhile."""
     look = looked_at()
     if look is not None and not future.done():
         from concurrent.futures import wait

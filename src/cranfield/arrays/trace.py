@@ -1,9 +1,9 @@
 """The recorder behind `explain`: arrays and objects that remember how they were made.
 
 A measure that is run on them gives its value and, with it, all that the value was made of. It runs
-the same code on the same numbers: what is shown cannot differ from what is computed. What is one
-step, whatever it does inside, is marked as a `step`: numpy's functions, a function of arrays, a
-method of a `Recordable`. All other code simply runs, and is recorded by the steps that it takes.
+the same code on the same numbers: what is shown cannot differ from what is computed. One step is
+what is marked as a `step`: numpy's functions, a function of arrays, a method of a `Recordable`. All
+other code simply runs, and is recorded by the steps that it takes.
 """
 
 import sys
@@ -230,7 +230,7 @@ class Recordable:
 
     `level` is what each entry of its arrays is of: a row of the ranking (the object itself, or the
     one that it holds as `ranked`); a group of the query; None: as of the object that it came from.
-    Columns of a ranking (n_queries, ...) are of the queries, or of the groups in their place.
+    A row of a column (n_queries, ...) is that of a query, or of a group in its place.
     """
 
     level: ClassVar[Literal["row", "group"] | None] = None

@@ -45,7 +45,7 @@ class Stability:
 
     The systems are in A's order, the best first, and the left of a pair comes before the right.
     Means are (n_systems,). `taus` are Kendall's tau-b of the ordering under A with that under each
-    mixture, but for those where one of the two ties all systems and there is none.
+    mixture, except where one of the two ties all systems: there, tau does not exist.
     """
 
     measure: str

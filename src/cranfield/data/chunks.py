@@ -72,7 +72,7 @@ class Chunks:
         return f"chunks mapped to documents ({self.keep})"
 
     def prepared(self, block: Block, errors: Errors) -> Block:
-        """Return a block as it is to be grouped: chunks are told apart as they are."""
+        """Return a block as it is to be grouped: chunks stay separate."""
         return block
 
     def before(self, judging: Judging) -> Judging:

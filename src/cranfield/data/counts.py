@@ -34,11 +34,11 @@ class Counts:
     without_relevant: int  # of these: no judged document has a grade above 0
     without_judgments: int  # in the run, but not in the qrels: not scored
     without_run: int = 0  # in the qrels, but left out because the run has none (queries="both")
-    none_retrieved: int = 0  # likewise, because nothing was retrieved ("retrieved", "run")
-    none_relevant: int = 0  # likewise, because no grade is above 0 ("relevant")
+    none_retrieved: int = 0  # left out because nothing was retrieved ("retrieved", "run")
+    none_relevant: int = 0  # left out because no grade is above 0 ("relevant")
     unjudged_queries: int = 0  # of `queries`: not in the qrels, counted as 0 (queries="run")
     rows_left_out: int = 0  # of the run and the qrels: they could not be read (errors="skip")
-    tied: int = 0  # documents of the run that share their score with another of the same query
+    tied: int = 0  # documents of the run with the same score as another of the same query
 
     def notes(self) -> list[Note]:
         """Return a note for every count of queries that is not zero."""

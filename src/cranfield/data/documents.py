@@ -49,7 +49,7 @@ class Documents:
         A file is still read in blocks whenever the run is evaluated. A chunk without a document
         raises InputError then, which names it, or is left out and counted with `errors="skip"`;
         results say how many chunks became how many documents. Raises OptionError for a mapping that
-        is none of these, for scores that the run has not, and if documents are mapped already.
+        is not one of these, for scores that the run lacks, and if documents are mapped already.
 
         Source: the first, the best and the sum of passages (FirstP, MaxP, SumP) are those of Dai &
         Callan, SIGIR 2019.
@@ -74,7 +74,7 @@ class Documents:
 
         `pattern` is a regular expression, as text or compiled, that is searched for in an id, with
         the groups `doc`, `start` and `end`: from the position `start` to before `end`, in
-        characters or whatever the judgments count. A table may have columns `start` and `end`
+        characters or in the unit of the judgments. A table may have columns `start` and `end`
         beside the document's id instead, and needs no pattern. docs/how-to/chunks.md
         says what judgments by span are.
 

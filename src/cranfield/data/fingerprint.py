@@ -69,7 +69,7 @@ def _rows(qrels: Qrels) -> tuple[list[int], list[list[Any]]]:
 
 
 def _numbers(column: Numbers) -> list[Any]:
-    """Return numbers, of which a whole one is the same whatever its type."""
+    """Return numbers; a whole number is the same for every type."""
     found: list[Any] = column.tolist()
     if column.dtype.kind == "f":
         found = [int(one) if one.is_integer() else one for one in found]
@@ -94,7 +94,7 @@ def sketch_of(run: Run) -> str:
 
 
 def in_common(one: str, other: str) -> float:
-    """Return about how large a share of the documents of both are of each, by their sketches.
+    """Return about which share of the documents of either are in both, by their sketches.
 
     As far as 64 hashes tell; exact where there are no more documents.
 

@@ -37,7 +37,7 @@ class Judged(Recordable):
     `hits` are the retrieved documents that carry a judgment, at the rank where the run has them.
     `ideal` are all judged documents of the query, highest grade first: the perfect ranking.
     `n_retrieved` (n_queries, 1) counts what the run retrieved. `top_grade` is the highest grade of
-    the whole collection, whatever queries are looked at.
+    the whole collection, not only of these queries.
 
     >>> hits = Ranked(1, np.array([0]), np.array([3]), np.array([1]))
     >>> ideal = Ranked(1, np.array([0, 0]), np.array([1, 2]), np.array([1, 0]))
@@ -183,7 +183,7 @@ class Judged(Recordable):
 
 @dataclass(eq=False, repr=False)
 class Places(Recordable):
-    """The places of equal scores: those that a document of value may have, best rank first.
+    """The places of tied documents: those that a document of value may have, best rank first.
 
     Each order of documents that share their score is as likely as any other, so that each of them
     has each of their places equally often. In `ranked` a row is a place; its grade means
@@ -367,5 +367,6 @@ class Parts:
                 f"contradict each other about the document {doc!r}: it is preferred to itself in "
                 "a circle, or has level 0 and another one",
                 source=self.qrels.source,
-                hint="A group is of one mind; judgments of another mind are another group.",
+                hint="The judgments of one group must not contradict each other: make another "
+                "group of those that do.",
             ) from None

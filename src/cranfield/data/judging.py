@@ -129,7 +129,7 @@ class Judging(Options):
 
     @property
     def in_one_order(self) -> bool:
-        """Whether equal scores are ranked in one order, whatever the grades."""
+        """Whether tied documents are ranked in one order, for all grades."""
         return self.ties in ("document", "ascending", "given")
 
     @property
@@ -139,7 +139,7 @@ class Judging(Options):
 
     @property
     def keeps_repeated(self) -> bool:
-        """Whether every row of a document that stands more than once has a rank."""
+        """Whether every row of a document that occurs more than once has a rank."""
         return self.duplicates in ("once", "each", "joined")
 
     @property

@@ -262,7 +262,7 @@ def _hits(block: Grouped, code: Ints, qrels: Qrels) -> tuple[Ints, Ints]:
 
 
 def _match_dicts(qrels: Qrels, run: Run, judging: Judging) -> Match:
-    """Match a dict of dicts, which is turned round: look the judged documents up in the run.
+    """Match a dict of dicts, with the sides swapped: look the judged documents up in the run.
 
     The scores alone are sorted; a document's rank is one more than the number of scores above its
     own. Only where a judged document's score is shared, the ids are looked at.

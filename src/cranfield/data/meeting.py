@@ -324,7 +324,7 @@ def _notes(met: Met, by: Order) -> Iterator[Note]:
 
 
 def notes_on(qrels: Qrels) -> Iterator[Note]:
-    """Yield what to know of judgments, whatever run meets them."""
+    """Yield notes on judgments that apply to every run."""
     yield from qrels.notes
     if not (qrels.graded or qrels.listed):
         yield NO_GRADES

@@ -2,7 +2,7 @@
 
 Score descending, compared as doubles; equal scores by document id, descending, compared as bytes
 (trec_eval's rule) or ascending, or in the order of the rows. Or the order given, or the rank
-column. Whoever asks is told which places a group of equal scores takes up.
+column. The caller gets the places that each group of tied documents takes up.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def grouped(block: Block, judging: Judging = Judging()) -> Grouped:
 
     A document twice in one group is an error that names it, or `judging.duplicates` says which of
     its rows are kept. Then those are dropped that `judging` says; a query that has no others is
-    one without rows. Every block of a run comes through here, whoever ranks it.
+    one without rows. Every block of a run comes through here, for every way to rank it.
     """
     starts = np.append(block.query.begins(), len(block))
     group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -87,7 +87,7 @@ def come_back(queries: list[bytes], seen: set[bytes]) -> bool:
 def are_apart(block: Block) -> bool:
     """Tell by a block's first rows whether queries come back after others: it need not be sorted.
 
-    Where they tell nothing, it may be so all the same.
+    Where they tell nothing, it may still be so.
     """
     first = block.query.take(slice(0, _FIRST_ROWS))
     queries = first.take(first.begins()).to_list()
@@ -228,7 +228,7 @@ def placed(
     """Rank `rows`, or all, in their groups: score falling, then document id as `judging` says.
 
     Rows that share their score are counted in the groups `counted`, (groups,), or in all.
-    `with_ties`: the places of equal scores are told, too.
+    `with_ties`: the places of tied documents are returned, too.
     """
     starts, group, scores = whole.starts, whole.group, whole.by
     rows = np.arange(len(group)) if rows is None else rows
@@ -330,7 +330,7 @@ def tie_order(docs: Ids, judging: Judging) -> Ints:
 
 
 def single(values: Floats, wide: bool = True) -> Floats:
-    """Return scores as 32-bit floats; not `wide`: none is beyond their range."""
+    """Return scores as 32-bit floats; not `wide`: all are within their range."""
     if wide:
         values = np.where(np.abs(values) > LARGEST_SINGLE, np.copysign(np.inf, values), values)
     return values.astype(np.float32)

@@ -236,7 +236,7 @@ class _Order:
 
     def first_nonrelevant_retrieved(self) -> Ints:
         """Return the relevant documents that are retrieved, and the first others of these."""
-        # trec_eval: as many as relevant documents retrieved, but for subgroups, as all of them.
+        # trec_eval: as many as relevant documents retrieved; for subgroups, as all retrieved.
         among = self.n_retrieved if self._partial is None else None
         docs = self._first(int(self.relevant[:among].sum()))
         return docs[docs < self.n_retrieved]
@@ -247,7 +247,7 @@ class _Order:
 
     @cached_property
     def all_counted(self) -> list[float]:
-        """Count the preferences among all documents likewise."""
+        """Count the preferences among all documents in the same way."""
         return self._counted(np.arange(len(self.level)))
 
     def counted(self, docs: Ints) -> list[float]:

@@ -155,7 +155,7 @@ class Qrels(Judgments):
 
     @property
     def in_groups(self) -> bool:
-        """Whether the judgments come in groups, each of a mind of its own."""
+        """Whether the judgments come in groups, which may contradict each other."""
         return self.by_group is not None
 
     @property
@@ -399,7 +399,7 @@ def as_qrels(
     columns: ColumnsLike | None = None,
     duplicates: Duplicates = "refuse",
 ) -> Qrels:
-    """Return judgments from whatever holds them: Qrels, a path, a dict or a table."""
+    """Return judgments from data of any kind: Qrels, a path, a dict or a table."""
     if isinstance(data, str | os.PathLike):
         return read_qrels(data, errors=errors, columns=columns, duplicates=duplicates)
     return data if isinstance(data, Qrels) else Qrels(data, columns, errors, duplicates)

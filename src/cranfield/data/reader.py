@@ -73,7 +73,7 @@ def open_qrels(
 ) -> Qrels | QrelsReader:
     """Return judgments to be read later; those that are in memory anyway as Qrels.
 
-    `data` is whatever `read_qrels` and `Qrels` take.
+    `data` is what `read_qrels` and `Qrels` take.
     """
     if isinstance(data, Qrels | QrelsReader):
         return data

@@ -424,7 +424,7 @@ def read_run(
 
     A file is read, in blocks of a few megabytes, whenever the run is evaluated; it may be larger
     than the memory (a run whose queries come back after others has to be held whole). One that has
-    changed since it was first read is an InputError: open it anew. `-` is the standard input. The
+    changed since it was first read is an InputError: open it again. `-` is the standard input. The
     run's name is the file's, without `.run`, `.txt`, `.gz` and the like, unless `name` says
     otherwise. What is wrong with the file is an InputError of the evaluation, or, with
     `errors="skip"`, left out and counted.
@@ -445,7 +445,7 @@ def read_run(
 
 
 def as_run(data: RunLike, errors: Errors = "strict", columns: ColumnsLike | None = None) -> Run:
-    """Return a run from whatever holds it: Run, a path, a dict or a table."""
+    """Return a run from data of any kind: Run, a path, a dict or a table."""
     if isinstance(data, str | os.PathLike):
         return read_run(data, errors=errors, columns=columns)
     return data if isinstance(data, Run) else Run(data, columns=columns, errors=errors)

@@ -53,7 +53,7 @@ class Look:
     several: int = 0  # queries of several documents
     like_ranks: int = 0  # of these: whose scores are 1, 2, 3, ...
     longest: int = 0  # documents of a query
-    has_ranks: bool = False  # whether the rank column tells documents apart
+    has_ranks: bool = False  # whether the rank column distinguishes documents
     against: int = 0  # queries whose ranks contradict their scores
     row: int | None = None  # the first row where they do
 
@@ -162,12 +162,12 @@ def nothing_judged(
 
 
 def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
-    """Say that ids of two sides are the same but for what one side has before or behind them.
+    """Say that ids of two sides are the same, except for what one side has before or behind them.
 
     Looked at are the first thousand of each; ids that differ in digits alone are different ids.
 
     >>> print(other_affix(["d22", "d7"], ["d22.md", "d7.md"]))
-    ids match but for '.md' behind those of the run: the run has 'd22.md', the qrels 'd22'
+    ids match except for '.md' behind those of the run: the run has 'd22.md', the qrels 'd22'
     """
     mine, theirs = _first(judged), _first(retrieved)
     for side, inner, outer in (("run", mine, theirs), ("qrels", theirs, mine)):
@@ -188,7 +188,7 @@ def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
                 run, judgment = (whole, part) if side == "run" else (part, whole)
                 chunks = side == "run" and where == "behind" and affix[-1].isdigit()
                 return (
-                    f"ids match but for {affix!r} {where} those of the {side}: the run has "
+                    f"ids match except for {affix!r} {where} those of the {side}: the run has "
                     f"{run!r}, the qrels {judgment!r}" + (_of_chunks(part, affix) if chunks else "")
                 )
     return None

@@ -1,7 +1,7 @@
 """Spans of documents: judged ones are documents of their own, which retrieved ones meet.
 
 A judged span is a document to all measures, called "d1[100:250]". A retrieved span becomes the
-judged one that it meets, if no span above it has; so whatever the chunks are, the judgments stay.
+judged one that it meets, if no span above it has; so the judgments stay the same for any chunks.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Ids of a run and of the qrels that are the same but for their spelling: what to say of them."""
+"""Ids of a run and of the qrels that differ only in spelling: what to say of them."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -108,7 +108,7 @@ def nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any], left_out: Lef
 
 
 _SPELLING = (
-    "They are the same but for blanks, capitals, leading zeros or a decimal point: write them "
+    "They differ only in blanks, capitals, leading zeros or a decimal point: write them "
     "alike. (A column of numbers with gaps becomes 1.0, 2.0, ... in many tools.)"
 )
 

@@ -52,7 +52,7 @@ def with_unretrieved(qrels: Qrels, match: Match, judging: Judging) -> tuple[Matc
 def rows_below(qrels: Qrels, retrieved: Bools, judging: Judging) -> Ints:
     """Return the rows of the qrels that were not `retrieved`, (rows,), query after query.
 
-    They are in the order of equal scores that `judging` has; where that depends on grades, by id.
+    They are in the order of tied documents in `judging`; where that depends on grades, by id.
     """
     rows = np.flatnonzero(~retrieved)
     if judging.ties == "given":

@@ -71,7 +71,7 @@ class Sheet:
 
     @property
     def numbers(self) -> Iterator[Any]:
-        """All numbers that it shows, but for the labels."""
+        """All numbers that it shows, except the labels."""
         for column in self.columns:
             yield from column.values
         for total in self.totals:

@@ -90,7 +90,7 @@ class Nodes:
     def _of_rows(self, rows: Recording) -> tuple[Any, ...]:
         base = base_of(rows)
         holder, *given = base.step.inputs
-        if isinstance(holder, Recording) and holder.level == "row":  # the places of equal scores
+        if isinstance(holder, Recording) and holder.level == "row":  # the places of tied documents
             _, *given = holder.step.inputs
         chain = dict.fromkeys((one.how, self.key(one.what)) for one in subsets(rows))
         which = rows_of_base(rows).tobytes(), rows.plain.rank.tobytes()
@@ -151,7 +151,7 @@ class Expressions:
         return self.opened(node, label) if known is None else known
 
     def opened(self, node: Derived, label: Label) -> tuple[str, int]:
-        """Return how an array was made, whatever it is called."""
+        """Return how an array was made, for any name."""
         op, inputs = node.step.op, node.step.inputs
         if op == ITEM:  # some of an array, in some order
             name = self.nodes.name(node)
@@ -231,7 +231,7 @@ class Expressions:
         return None
 
     def _is_nothing(self, node: Any) -> bool:
-        """Tell whether a node is 0 whatever the query."""
+        """Tell whether a node is 0 for every query."""
         if isinstance(node, Derived):
             op, inputs = node.step.op, node.step.inputs
             return op is np.multiply and any(is_constant(one, 0) for one in inputs)

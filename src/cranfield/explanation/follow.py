@@ -1,4 +1,4 @@
-"""A measure is run on a Judged that records what is asked of it; what is recorded, with names."""
+"""A measure is run on a Judged that records what the measure uses; what is recorded, with names."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +44,7 @@ def follow(measure: Measure, scene: Scene) -> Derived | np.ndarray[Any, Any]:
     """
     record = Record(measure.definition.is_own, scene)
     alike = Alike([measure])
-    if record.is_strict and alike.k is not None:  # k + 1 is to be known, too
+    if record.is_strict and alike.k is not None:  # k + 1 must be known, too
         alike.k = Derived.of(alike.k, Step(CONSTANT, (alike.k,)), record)
     recording = recorded(scene.judged, Step("judged"), record)
     with naming(_files_of(measure)):

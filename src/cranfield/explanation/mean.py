@@ -56,7 +56,7 @@ class MeanExplanation(Shown):
     have 0, and `kind` is "missing" or "logarithm". `kind` says what their `part` is:
 
     "missing": the measure's best value is 1, and part is 1 - value; share is part / sum of parts.
-    "difference": part is value - mean, and all parts add up to 0 (but for rounding).
+    "difference": part is value - mean, and all parts add up to 0 (up to rounding).
     "sum": the value over all is a sum, and part is the query's own value.
     "logarithm": of a geometric mean; part is ln(max(value, 0.00001)) less the mean of these.
 

@@ -48,7 +48,7 @@ class QueryDifferences(Shown):
     """On which queries the second of two runs is worse than the first, and on which better.
 
     `queries` has all that both runs were scored on: those that got worse, the worst first; those
-    that got better, the best first; then those whose values are the same, but for rounding
+    that got better, the best first; then those whose values are the same up to rounding
     (1e-9). Equal ones are in the order of their ids. Where the measure has a geometric mean, the
     ratio of the two values decides.
 

@@ -33,7 +33,7 @@ def with_unjudged(sheet: Worksheet, measure: Measure, scene: Scene, k: int) -> W
     """Return a worksheet whose table of judged documents has the unjudged ones of rank <= k, too.
 
     The measure is run once more, with these among the hits, unjudged and of grade 0. Of what comes
-    out, everything has to be as it was but for their rows, which then add nothing; else, as where
+    out, everything has to be as it was, except their rows, which then add nothing; else, as where
     judged documents are counted, the worksheet is returned as it is.
     """
     judged, docs = scene.judged, scene.docs
@@ -61,7 +61,7 @@ def with_unjudged(sheet: Worksheet, measure: Measure, scene: Scene, k: int) -> W
 
 
 def _adds_nothing(one: Entry, before: Entry) -> bool:
-    """Tell whether an entry is as before, but for rows more that change no number."""
+    """Tell whether an entry is as before, except for more rows that change no number."""
     if isinstance(one, Line) or isinstance(before, Line):
         return one == before
     if one.n_rows == before.n_rows:

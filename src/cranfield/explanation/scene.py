@@ -89,7 +89,7 @@ class Scene:
     @cached_property
     def ideal(self) -> Sequence[str]:
         """The judged documents, in the order of `judged.ideal`."""
-        # Of a sample, a document's stratum stands beside its grade: there the order is the file's.
+        # Of a sample, a document's stratum is beside its grade: there the order is the file's.
         docs = list(self.grades) if self.qrels.sampling else sorted(self.grades, reverse=True)
         return sorted(docs, key=lambda doc: -self.grades[doc])
 
@@ -149,7 +149,7 @@ class Scene:
         runs = run.only(queries, judging.order, costs=costs).apart()
         for query in queries:
             alone, its = qrels.of([query]), runs[query]
-            # Others may have judged documents: that this one has none is no reason to refuse it.
+            # Others may have judged documents: that this one lacks them is accepted.
             meeting = judge(alone, its, judging, costs=costs, whole=False)
             seen = Seen.of(alone, its.ranking(judging, costs=costs), judging)
             yield cls(query, run.name, alone, judging, meeting, *seen)
@@ -189,7 +189,7 @@ def graded(grades: Mapping[str, float], docs: Sequence[str]) -> Numbers:
 
 
 def _alike(query: str, others: Sequence[str]) -> list[str]:
-    """Return the first ids that are the same but for blanks, capitals or leading zeros."""
+    """Return the first ids that differ only in blanks, capitals or leading zeros."""
 
     def bare(text: str) -> str:
         return re.sub(r"(?<!\d)0+(?=\d)", "", text.strip().casefold())

@@ -23,7 +23,7 @@ def sentences(found: QueryValue) -> Iterator[str]:
         yield f"{found.measure} takes too many steps one after the other to be shown."
     elif found.worksheet.lost:
         yield (
-            f"How {found.measure} comes to its value is not known in all: its function leaves "
+            f"Not every step to the value of {found.measure} is known: its function leaves "
             "the arrays that it is given (by float(), np.asarray(), numpy's sums, by writing "
             "into an array or a loop), and with them the record of what was done."
         )

@@ -64,7 +64,7 @@ class Documents:
         one. With `given` (n,), in each ranking that unjudged document has the grade `grade`. With
         `places`, it holds those at these ranks alone, counted from 0: those at the other ranks are
         unjudged, and the rankings are as long as this one. Where values are averaged over ties, the
-        places stay tied whatever is there, and the rankings are as long as the scene's.
+        places stay tied with any documents, and the rankings are as long as the scene's.
         """
         scene, rows, there = self.scene, self.row[rankings], rankings >= 0
         if given is not None:
@@ -154,7 +154,7 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
 def _last(scene: Scene, measure: Measure) -> int | None:
     """Return the rank below which it makes no difference where a document is; None: not known.
 
-    That is the measure's cutoff. Where the places of equal scores are dealt by grade, or averaged
+    That is the measure's cutoff. Where the places of tied documents are dealt by grade, or averaged
     over, a document below it may have one above. One's own measure may look below its cutoff.
     """
     cutoff = measure.cutoff
@@ -349,8 +349,8 @@ def moved(
     of the scene's ranking, so that those below close up; and put in at the rank that the other
     ranking has it, so that those below move down, at the end of a ranking that is not so long.
     Ranks are those of `scene.docs`. The ranking gets a document shorter or longer if only one of
-    the two has it, whatever depth the scene was cut at. `costs` are those of documents that only
-    the other has.
+    the two has it, at any depth of the scene. `costs` are those of documents that only the other
+    has.
 
     None are moved for a text, and if the value is an average over equal scores: where a document
     would be among these is not known by its rank.

@@ -64,7 +64,7 @@ BASES: Mapping[Any, Base] = {
     Judged.every: Base("documents retrieved", cutoff=1),
     Judged.filled: Base("the top grade of the collection at every rank", is_ideal=True, cutoff=1),
     Groups.novel_first: Base(
-        "relevant documents, the one that adds most to what stands above it first", is_ideal=True
+        "relevant documents, the one that adds most to those above it first", is_ideal=True
     ),
     Groups.most_first: Base(
         "relevant documents, the one worth most to all subtopics together first", is_ideal=True
@@ -104,7 +104,7 @@ def described(
 ) -> str:
     """Return what the rows of a ranking are, in words.
 
-    `written` writes out a number of the query, `condition` what is asked of the rows of a ranking.
+    `written` writes out a number of the query, `condition` which rows of a ranking count.
     """
     said: list[str] = []
     for above, how, what in subsets(rows):

@@ -84,7 +84,7 @@ class _Writing:
         with self._frame() as frame:
             made = self._words(node, self.symbol)
             numbers = self._numbers(node, made) if name or not _is_leaf(node) else ""
-            same = made in self.entries  # the same number, but for a factor of 1, say
+            same = made in self.entries  # the same number, apart from a factor of 1
             frame.name = name or (made if same else next(self.symbols))
         return Line(frame.name, made, numbers, node.values.flat[0].item(), frame.needs)
 
@@ -161,7 +161,7 @@ class _Writing:
         )
 
     def _condition(self, node: Derived, rows: Recording) -> str:
-        """Write out what is asked of the rows of a ranking."""
+        """Write out which rows of a ranking count."""
         labels = {"rank": rows.plain.rank.tolist(), "grade": grades_of(rows)}
         sheet = self.asked[self.nodes.key(node), self.nodes.key(rows)] = Sheet("", labels)
         return self.texts.written(node, lambda one: self._label(sheet, one, rows))[0]
@@ -273,7 +273,7 @@ class _Writing:
         header = name or text
         spelled = "" if header == text else text
         if any(header == column.header and values == column.values for column in sheet.columns):
-            label = header, ATOM if name else binds  # but for a factor of 1, say
+            label = header, ATOM if name else binds  # apart from a factor of 1
         else:
             taken = sheet.names
             if (len(header) > _LONGEST_HEADER and not name) or header in taken:

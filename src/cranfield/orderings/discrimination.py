@@ -38,7 +38,7 @@ _FEW = 100  # differences of a size: of fewer, a table shows no share
 
 @dataclass(frozen=True, repr=False)
 class DiscriminativePower(Shown):
-    """How many pairs of systems an ordering tells apart.
+    """How many pairs of systems an ordering finds significantly different.
 
     Those for which the two-sided sign-flip test has a p-value of at most alpha; `holm` counts
     those that are left when p-values are corrected for all pairs of this ordering. Where `needed`
@@ -69,7 +69,7 @@ class DiscriminativePower(Shown):
     def tables(self) -> list[Table]:
         """Return the counts and shares of pairs as a table."""
         counts = [f"{n:,}" for n in (self.pairs, self.significant, self.holm)]
-        header = ["pairs", "significant", "Holm", "told apart", "Holm"]
+        header = ["pairs", "significant", "Holm", "share", "Holm"]
         cells = [*counts, number(self.share), number(self.share_holm)]
         said = [f"{line[0].upper()}{line[1:]}" for line in self.too_few]
         return [Table(header, [cells], said, 0)]
@@ -152,10 +152,10 @@ def discriminative_power(
     measures: MeasuresLike | None = None,
     **options: Unpack[PowerOptions],
 ) -> dict[str, DiscriminativePower]:
-    """Return, for each measure, how many pairs of systems it tells apart (Sakai, SIGIR 2006).
+    """Return, for each measure, how many pairs differ significantly (Sakai, SIGIR 2006).
 
     The same test, with the same flips, for each; the family that is corrected is all pairs of one
-    measure. With one query, no pair is told apart.
+    measure. With one query, no pair differs significantly.
 
     Args:
         qrels: judgments or scores, as `correlate` takes them.
@@ -187,7 +187,7 @@ def swap_rate(
 
     Queries are split by chance into two halves, again and again; of an odd number, one is left
     out. A pair is swapped where the mean differences on the halves have opposite signs (Voorhees &
-    Buckley, SIGIR 2002). Differences are of the queries' values, so of their logarithms where a
+    Buckley, SIGIR 2002). Differences are those of values of queries, or of their logarithms where a
     mean is geometric.
 
     Args:
@@ -287,7 +287,7 @@ class Discrimination:
         half = " or ".join(f"{n:,}" for n in sorted({one.queries for one in self.swaps.values()}))
         n_pairs = max(power.pairs for power in self.powers.values())
         notes = [
-            f"told apart: discriminative power, the share of the {n_pairs:,} pairs of systems with "
+            f"power: discriminative power, the share of the {n_pairs:,} pairs of systems with "
             f"p <= {settings.alpha:g}.",
             f"Holm: the same after Holm's correction for the {n_pairs:,} pairs of one ordering.",
             f"swap rate: how often two halves of the queries ({half} each), drawn by chance, order "
@@ -302,7 +302,7 @@ class Discrimination:
             f"{shown_flips(orderings, settings.flips)}; {settings.splits:,} splits; "
             f"seed {settings.seed}"
         )
-        header = ["ordering", "told apart", "Holm", "swap rate", *within]
+        header = ["ordering", "power", "Holm", "swap rate", *within]
         return Table(header, rows, notes, title=[title])
 
     def values(self, label: str) -> Iterator[tuple[str, float | None]]:

@@ -63,7 +63,7 @@ def orderings_of(
 ) -> tuple[tuple[str, ...], tuple[Ordering, ...], tuple[Note, ...]]:
     """Return the systems, an ordering for each judgments and each measure, and notes on the data.
 
-    Qrels and runs are whatever `align` takes; or qrels are `{label: Qrels or path}`, or, without
+    Qrels and runs are what `align` takes; or qrels are `{label: Qrels or path}`, or, without
     runs, `{label: Systems}`. `options` are some of `Alignment` and `Judging`. Raises what `align`
     raises, and InputError where systems differ.
     """
@@ -86,7 +86,7 @@ def orderings_of(
         for measure in aligned.measures:
             if is_geometric(aligned.known(measure)):
                 text = (
-                    f"{measure}: its mean is geometric; intervals and tests are of the "
+                    f"{measure}: its mean is geometric; intervals and tests apply to the "
                     "logarithms of the queries' values."
                 )
                 notes.append((source, Note("geometric", "info", text)))

@@ -31,8 +31,8 @@ Runs = Union[Run, str, os.PathLike[str], Mapping[Any, Mapping[Any, float]]]  # n
 class RBO(Shown):
     """Rank-biased overlap of two rankings of which the beginnings are known.
 
-    `min` and `max` are the least and the greatest that it can be, whatever follows; `ext` is what
-    it is if the rankings go on to agree as they do so far.
+    `min` and `max` are the least and the greatest that it can be, for all that may follow; `ext` is
+    what it is if the rankings go on to agree as they do so far.
 
     >>> rbo(["a"], ["a"], p=0.5).residual < 0.31  # min is ln 2
     True
@@ -270,7 +270,7 @@ def _of_lists(a: _Ranking, b: _Ranking, p: float, ties: TiedRanks) -> RBO:
     deeper = np.arange(l + 1, whole + 1)
     catching_up = (1 - p) * powers(p, deeper - 1) * (2 - whole / deeper)
     greatest = total(np.concatenate((weight * matched / most, catching_up))) + p**whole
-    greatest = min(greatest, 1.0)  # but for rounding
+    greatest = min(greatest, 1.0)  # up to rounding
     ext = min(ext, greatest)
     return RBO(ext, min(least, ext), greatest)
 

@@ -218,7 +218,7 @@ def check_judged(qrels: Any, runs: Any, verb: Callable[..., Any] | None = None) 
 
     `verb` is the function whose first arguments they are; without it, they are those of a function
     that takes scores in their place, as `compare` does. Only what is seen at a glance is found
-    here; whatever reads the data finds the rest.
+    here; what reads the data finds the rest.
 
     >>> check_judged({"q1": {"d1": 1}}, "nDCG@10")
     Traceback (most recent call last):
@@ -238,7 +238,7 @@ measures=... by name.
         name = "evaluate" if verb is None else verb.__name__
         raise InputError(
             f"{first} and {second} are one list each, without queries",
-            hint=f"Ids of one query: {name}([{first}], [{second}], ...), or a measure by itself, "
+            hint=f"Ids of one query: {name}([{first}], [{second}], ...), or a measure alone, "
             "AP(truth, ranking). The grades of what was retrieved are one list: "
             f"{name}(*grades([3, 2, 0]), ...).",
         )

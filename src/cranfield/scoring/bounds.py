@@ -22,7 +22,7 @@ such (see `variants`). Which completions are tried is declared with the measure
   lower and higher ones.
 
 Where grades are fractions, any number from 0 to the highest may be one. "extremes", "retrieved",
-"split" of what is relevant or not, and "ratio" are enough all the same; all else is attained.
+"split" of what is relevant or not, and "ratio" are still enough; all else is attained.
 
 Where "sorted" or "every" are too many for a query, some are tried and its values are attained ones;
 where all completions of a query are few, an "attained" measure's are tried, and it has bounds.
@@ -115,8 +115,8 @@ def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
         )
     if not judging.in_one_order:
         raise OptionError(
-            f"bounds=True takes one order of equal scores, and ties={judging.ties!r} ranks them by "
-            "grade, or in all orders: leave one of them out"
+            f"bounds=True takes one order of tied documents, and ties={judging.ties!r} ranks them "
+            "by grade, or in all orders: leave one of them out"
         )
     if judging.judged_only:
         raise OptionError(

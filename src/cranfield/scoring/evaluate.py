@@ -98,12 +98,12 @@ def evaluate(
     grade and the score of each document, stands alone: `evaluate(rows, "recall@5")`.
 
     Args:
-        qrels: the judgments: a Qrels, the path of a file (whatever `read_qrels` reads), a dict
-            `{query_id: {doc_id: grade}}`, or a table (whatever `Qrels` takes: pandas, polars,
+        qrels: the judgments: a Qrels, the path of a file (any that `read_qrels` reads), a dict
+            `{query_id: {doc_id: grade}}`, or a table (any that `Qrels` takes: pandas, polars,
             Arrow, rows, arrays) with the columns query_id, doc_id, relevance. Or a table, a file
             or a list of dicts that holds both sides; several of them, a list or a dict `{name:
             table}`, are several systems over the same judgments.
-        runs: a Run, the path of a file (whatever `read_run` reads), a dict
+        runs: a Run, the path of a file (any that `read_run` reads), a dict
             `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}`, or a table with the
             columns query_id, doc_id, score. A list of these, or a dict `{name: run}`, gives
             Systems, one table for all; a list of rows is one run. Where both sides are lists of
@@ -124,8 +124,8 @@ def evaluate(
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels. `scores.slice("how to")` has those of one.
         fingerprints: also keep, in the recipe, a hash of the judgments and a sketch of the ids that
-            were retrieved, for scores that are to be saved: `compare` and `gate` see by them
-            whether two are of the same judgments. It reads runs once more.
+            were retrieved, for scores that will be saved: by them, `compare` and `gate` see
+            whether two files have the same judgments. It reads runs once more.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
         **judging: each option of `Reading`, `Judging`, `Dealing` and `Watching`.
@@ -233,7 +233,7 @@ def _with_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) ->
 
 
 def usual_measures(qrels: Qrels | QrelsReader) -> str:
-    """Return the measures of `evaluate` where none is named."""
+    """Return the measures of `evaluate` if the user names no measure."""
     return DEFAULT_MEASURES if qrels.graded else DEFAULT_MEASURES.removesuffix(" Judged@10")
 
 

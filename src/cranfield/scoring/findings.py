@@ -186,7 +186,7 @@ def _about_rows(run: Run, scan: Scan, k: int) -> Iterator[Note]:
 
 
 def _is_ranked(run: Run) -> bool:
-    """Tell whether a run without scores can be ranked all the same."""
+    """Tell whether a run without scores can still be ranked."""
     try:
         return run.ranked_by("score") != "score"
     except InputError:

@@ -195,8 +195,8 @@ def joint_bounds(
     Every unjudged document that a run retrieved may have any grade from 0 to the collection's
     highest, the same one in both runs. The bounds are "exact" for measures to which documents add
     one by one: P, DCG, RBP without gains (and without its tail: what is below the end of a run
-    stays unjudged), SetP, counts, C/W/L of users who go on whatever they find. They are for nDCG,
-    too: new grades make the ideal ranking better, so that a run's own nDCG may fall.
+    stays unjudged), SetP, counts, C/W/L of users who go on with any document. They are exact for
+    nDCG, too: new grades make the ideal ranking better, so that a run's own nDCG may fall.
 
     For other measures that depend on no document but those that the run itself retrieved, such as
     Success, RR and ERR, they are "separate": the lowest value of the one less the highest of the
@@ -321,7 +321,7 @@ def pair_bounds(
         if costly and measure.definition.traits.takes_cost:
             continue
         if not are_whole(qrels.grade) and isinstance(measure.parameters.get("gain"), Mapping):
-            continue  # of the grades between those that it names, none is worth the most
+            continue  # a grade between those that it names is never worth the most
         if measure.linear == "exact":
             adding[i] = Linear(measure, some)
         elif measure.linear == measure.bounds == "ratio":

@@ -140,8 +140,8 @@ def nugget_recall(
     Source: Pradeep, Thakur, Upadhyay, Campos, Craswell & Lin, Initial Nugget Evaluation Results for
     the TREC 2024 RAG Track with the AutoNuggetizer Framework, 2024. From 0 to 1.
 
-    Raises InputError, with the row, for an importance or assignment that is none of these, and for
-    a nugget that comes twice.
+    Raises InputError, with the row, for an importance or assignment that is not one of these, and
+    for a nugget that comes twice.
 
     >>> rows = [("q", "run", "n1", "vital", "support"), ("q", "run", "n2", "vital", "not_support"),
     ...         ("q", "run", "n3", "okay", "partial_support")]

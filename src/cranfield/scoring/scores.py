@@ -214,7 +214,7 @@ class Scores(_Table):
     bounds: "Bounds | None" = None  # if they were asked for
     # What is labelled, a label, and the scores of its queries; see `slice`.
     slices: "tuple[tuple[str, str, Scores], ...]" = ()
-    decimals: tuple[int | None, ...] = ()  # to how many each mean is rounded; (): none is
+    decimals: tuple[int | None, ...] = ()  # to how many each mean is rounded; (): not rounded
 
     @property
     def _runs(self) -> "Sequence[Scores]":

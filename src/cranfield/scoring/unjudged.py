@@ -85,7 +85,7 @@ class _Part(NamedTuple):
     query: Ints  # (rows,)
     rank: Ints  # (rows,)
     docs: Ids
-    n_retrieved: Ints  # (n_queries,) whatever the depth
+    n_retrieved: Ints  # (n_queries,) at any depth
 
 
 def _retrieved(qrels: Qrels, run: Run, depth: int, judging: Judging) -> _Part:

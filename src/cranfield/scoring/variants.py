@@ -62,7 +62,7 @@ def values_of(measure: Measure, n: int, rows: int, judged: Callable[[slice], Jud
 
     `judged` returns some of the variants as one Judged.
     """
-    depth = measure.parameters.get("depth")  # of ranks that are looked at, whatever is retrieved
+    depth = measure.parameters.get("depth")  # how many ranks are looked at, if it says so
     rows += depth if isinstance(depth, int) else 0
     found = [measure.values(judged(some))[:, 0] for some in blocks(n, rows + 1)]
     return np.concatenate([np.zeros(0), *found])
@@ -131,7 +131,7 @@ def reranked(
     `rows` (n, ranks) holds the row of each document's judgment, -1 for what is not judged or is
     below the end of a ranking; `n_retrieved` (n, 1) is the number of documents. `cost` is that of
     every retrieved document, ranking after ranking. `tie_first` and `tie_size` (ranks,) are the
-    places of equal scores, the same in all rankings, for averages over ties.
+    places of tied documents, the same in all rankings, for averages over ties.
 
     `added` is the grade of one more judgment, which has the row len(qrels). For judgments in groups
     there is none, and of a sample it has the stratum and the probability 1.
