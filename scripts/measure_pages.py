@@ -28,7 +28,7 @@ WEIGHTS = {
     "gain": "DCG DCG@10 DCG(discount='ln')",
     "user-models": "RBP(p=0.5) RBP RBP(p=0.95) ERR CWL('INST(T=1)')",
     "classification": "AUC AUC@10 RR",
-    "diversity": "alpha_nDCG nERR_IA nNRBP P_IA@10 Dsharp_nDCG",
+    "diversity": "alpha_nDCG nNRBP nERR_IA P_IA@10 Dsharp_nDCG",
     "groups": "GroupP@10 GroupAP",
     "incomplete": "Judged@10 Bpref infAP",
     "ntcir": "Q(beta=0.1) Q Q(beta=10)",

@@ -23,6 +23,7 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+BESIDE = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -63,13 +64,14 @@ def test_every_page_is_in_the_navigation_and_every_entry_exists() -> None:
         assert is_in, f"{path} is in docs/ and not in docs/.nav.yml"
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
-def test_every_link_leads_to_a_heading_that_exists(page: Path) -> None:
+@pytest.mark.parametrize("page", [*BESIDE, *PAGES], ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: Path) -> None:
     for target in LINK.findall(page.read_text("utf-8")):
         path, _, fragment = target.partition("#")
-        if fragment and not path.startswith("http"):
+        if not path.startswith(("http", "mailto:")):
             other = page if not path else page.parent / path
-            assert fragment in anchors(other), f"{page.name}: {target}"
+            assert other.exists(), f"{page.name}: {target}"
+            assert not fragment or fragment in anchors(other), f"{page.name}: {target}"
 
 
 def test_a_folder_of_the_navigation_has_an_order() -> None:

@@ -95,7 +95,7 @@ def evaluate(
     """Score one run, or several, against judgments.
 
     A table that holds both sides, the expected and the retrieved documents of each query, or the
-    grade and the score of each document, stands alone: `evaluate(rows, "recall@5")`.
+    grade and the score of each document, is given alone: `evaluate(rows, "recall@5")`.
 
     Args:
         qrels: the judgments: a Qrels, the path of a file (any that `read_qrels` reads), a dict
@@ -111,7 +111,7 @@ def evaluate(
             "2", ... None, or the measures in its place: the first argument holds both sides. Where
             these hold both sides, too, each table is a system, as of a list of tables.
         measures: names or Measure values; a string may hold several, separated by blanks or
-            commas. Judged@10 is none of the default where judgments have no grades: it would be
+            commas. Without grades in the judgments, the default has no Judged@10: it would be
             P@10.
         convention: the name of a tool whose numbers are wanted, such as "beir", "ranx" or
             "sentence-transformers": measures are computed, and queries averaged, as it does.
