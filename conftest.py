@@ -28,6 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker("more")
+        if item.get_closest_marker("slow"):  # coverage would take minutes for the same lines
+            item.add_marker("no_cover")
         for name in systems(item.path, getattr(item, "originalname", "")):
             item.add_marker(name)
 

@@ -8,6 +8,10 @@ test:
 quick:
     pytest -n auto -m "not slow and not more"
 
+# What the quick tests cover, lines and branches
+cover:
+    pytest -n auto -m "not slow and not more" --cov
+
 # Style, types, spelling
 lint:
     ruff check && ruff format --check && mypy --strict && codespell

@@ -446,7 +446,7 @@ def test_ids_of_other_spelling_are_said_and_not_scored(
             evaluate(qrels, other_run, "RR")
         assert repr(one) in str(caught.value)
         assert repr(other) in str(caught.value)
-        assert "They are the same but for" in str(caught.value)
+        assert "They differ only in" in str(caught.value)
 
 
 def test_other_spelling_is_found_behind_queries_without_judgments(write: Any) -> None:

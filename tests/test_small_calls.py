@@ -37,6 +37,7 @@ def ranking(n: int) -> dict[str, dict[str, float]]:
     return {"q": {f"d{i}": n - i + 0.25 for i in range(n)}}
 
 
+@pytest.mark.no_cover  # which has calls of its own
 @pytest.mark.parametrize("verb", ["evaluate", "RelevanceEvaluator"])
 def test_there_are_no_more_calls_for_more_documents(verb: str) -> None:
     call: Any
