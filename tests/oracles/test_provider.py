@@ -211,7 +211,7 @@ def test_the_example_runs(default_pipeline: list[Any]) -> None:
 
 def test_the_page_runs(default_pipeline: list[Any]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "adapters.md").read_text("utf-8")
-    code = page.partition("\n## ir_measures\n")[2].partition("```pycon\n")[2].partition("```")[0]
+    code = page.partition("\n## ir_measures\n")[2].partition("```python\n")[2].partition("```")[0]
     names: dict[str, Any] = {"qrels": {"q1": {"csv": 1}, "q2": {"argparse": 2}}}
     exec(code, names)  # noqa: S102 - our own page
     assert default_pipeline[0] is provider
