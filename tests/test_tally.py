@@ -35,7 +35,7 @@ from cranfield.arrays.exact import (
 )
 from cranfield.measures import Measure
 
-Dicts = dict[str, dict[str, Any]]
+Dicts = Any  # {query: {document: grade or score}}
 DOUBLES = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20)
 SCORES = st.lists(st.floats(0, 1).filter(lambda x: x == 0 or x > 1e-140), min_size=2, max_size=20)
 

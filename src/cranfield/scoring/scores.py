@@ -402,9 +402,9 @@ class Systems(_Table, Mapping[str, Scores]):
         """Return the scores of the queries that have one label: see `Scores.slice`."""
         return Systems(one.slice(name, label) for one in self._runs)
 
-    def means(self) -> dict[str, dict[str, float]]:
-        """Return {run: {measure: value over all queries}}."""
-        return {name: one.means() for name, one in self.items()}
+    def means(self, *, exact: bool = False) -> dict[str, dict[str, float]]:
+        """Return {run: {measure: value over all queries}}; for `exact` see `Scores.means`."""
+        return {name: one.means(exact=exact) for name, one in self.items()}
 
     def per_query(self, measure: Measure | str) -> dict[str, dict[str, Any]]:
         """Return {run: {query_id: value}} of one measure."""
