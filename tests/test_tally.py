@@ -95,7 +95,8 @@ LABELS = {f"q{i}": ("odd" if i % 2 else "even") for i in range(0, 600, 3)}
 
 def parts_of(qrels: Dicts, run: Dicts, n_parts: int, seed: int) -> list[tuple[Dicts, Dicts]]:
     """Return judgments and run divided at random."""
-    chance, parts = random.Random(seed), [({}, {}) for _ in range(n_parts)]
+    chance = random.Random(seed)
+    parts: list[tuple[Dicts, Dicts]] = [({}, {}) for _ in range(n_parts)]
     for query in qrels.keys() | run.keys():
         part: Any = chance.choice(parts)
         for side, whole in zip(part, (qrels, run), strict=True):
