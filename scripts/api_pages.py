@@ -55,6 +55,11 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "Find what is wrong with files, and compare the choices of other tools.",
         "check Check Note conventions SideBySide",
     ),
+    "tally": (
+        "Tally",
+        "Add up scores part by part: batches, files, threads, processes, machines.",
+        "Tally Totals",
+    ),
     "bounds": (
         "Joint bounds",
         "Bound a difference between two runs while documents are unjudged.",

@@ -52,6 +52,7 @@ _NAMES = {
     "scoring.nuggets": "NuggetScores nugget_recall",
     "scoring.scores": "Scores Systems",
     "scoring.side_by_side": "SideBySide conventions",
+    "scoring.tally": "Tally Totals",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -130,6 +131,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.scoring.scores import Systems as Systems
     from cranfield.scoring.side_by_side import SideBySide as SideBySide
     from cranfield.scoring.side_by_side import conventions as conventions
+    from cranfield.scoring.tally import Tally as Tally
+    from cranfield.scoring.tally import Totals as Totals
 
     __all__: list[str]
 

@@ -68,10 +68,13 @@ def averaged(qrels: Qrels, match: Match, queries: Queries) -> Averaged:
         found, code, others = _with_unjudged(found, code, match.unknown)
     judged, place = code >= 0, np.full(len(keep), -1)
     place[code[judged]] = np.flatnonzero(judged)
+    in_run = ~judged  # which the run has, all of them; of the others, those that it has
+    in_run[judged] = match.in_run[code[judged]]
+    others[judged] = match.n_retrieved[code[judged]]
     return Averaged(
         found,
-        ~judged | match.in_run[code],
-        np.where(judged, match.n_retrieved[code], others),
+        in_run,
+        others,
         place,
         int(np.count_nonzero(~judged)),
         left_out,

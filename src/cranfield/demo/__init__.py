@@ -5,6 +5,7 @@ See ORIGIN.md beside this file for how it was made.
 
 import ast
 import json
+import os
 import shutil
 import sysconfig
 from pathlib import Path
@@ -77,7 +78,7 @@ def rows(system: str, k: int = 5) -> list[dict[str, object]]:
     ]
 
 
-def save(folder: Path) -> list[Path]:
+def save(folder: str | os.PathLike[str]) -> list[Path]:
     """Copy the judgments, the runs and the questions into a folder; return what was written.
 
     `rag.json` and `rag-new.json` have a row for each question, as of a test set for RAG: what was
@@ -88,10 +89,11 @@ def save(folder: Path) -> list[Path]:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(*[path.name for path in save(Path(folder))])
+    ...     print(*[path.name for path in save(folder)])
     qrels.txt queries.tsv bm25.run tfidf.run dense.run fusion.run rag.json rag-new.json
 
     """
+    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     sources = [QRELS, HERE / "queries.tsv", *RUNS]
     written = [Path(shutil.copyfile(source, folder / source.name)) for source in sources]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.arrays.exact import units
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.judge import judge
 from cranfield.data.judged import ENDLESS, Judged
@@ -23,6 +24,8 @@ from cranfield.measures.registry import (
     OWN,
     Definition,
     definitions,
+    of_exact_sum,
+    summed,
     unknown_measure,
 )
 from cranfield.measures.traits import Bounded, Linear
@@ -225,11 +228,18 @@ class Measure:
         if self.definition.traits.fits is not None:
             self.definition.traits.fits(self)
 
-    def aggregate(self, values: Floats) -> float:
-        """Return the value over all queries, of their values (n_queries,)."""
+    def aggregate(self, values: Floats, *, exact: bool = False) -> float:
+        """Return the value over all queries, of their values (n_queries,).
+
+        It is added up left to right, as trec_eval does, or `exact`: rounded once, at the end, and
+        so the same for any order of the queries.
+        """
         if self.definition.is_text:
             raise MeasureError(f"{self} is a text for each query; it has no value over all")
-        return AGGREGATIONS[self.definition.aggregation](values)
+        aggregation = self.definition.aggregation
+        if exact:
+            return of_exact_sum(aggregation, units(summed(aggregation, values)), len(values))
+        return AGGREGATIONS[aggregation](values)
 
     def values(self, judged: Judged) -> Floats:
         """Return each query's value: (n_queries, 1)."""

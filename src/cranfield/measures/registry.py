@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from cranfield.arrays.ranked import Floats, geometric_mean, mean, total
+from cranfield.arrays.exact import mean_of
+from cranfield.arrays.ranked import Floats, floored_log, geometric_mean, mean, total
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError, nearest
 from cranfield.lazy import cached_property
@@ -35,6 +36,17 @@ AGGREGATIONS: dict[Aggregation, Callable[[Floats], float]] = {
     "sum": total,
     "geometric": geometric_mean,
 }
+
+
+def summed(aggregation: Aggregation, values: Floats) -> Floats:
+    """Return what is added up of the queries' values, (n_queries,)."""
+    return floored_log(values) if aggregation == "geometric" else values
+
+
+def of_exact_sum(aggregation: Aggregation, units_: int, n: int) -> float:
+    """Return the value over n queries from the exact sum of what `summed` returns."""
+    value = mean_of(units_, 1 if aggregation == "sum" else n)
+    return math.exp(value) if aggregation == "geometric" else value
 
 
 def _no_translation(name: str, parameters: Parameters) -> tuple[str, Parameters]:

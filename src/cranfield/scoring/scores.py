@@ -283,19 +283,30 @@ class Scores(_Table):
         """Return the measures that have a value over all queries; so `dict(scores)` has `means`."""
         return [*self.means()]
 
-    def _over_all(self, name: str) -> float:
+    def _over_all(self, name: str, *, exact: bool = False) -> float:
         measure, values = self.columns[name]
         if not self.decimals:
-            return measure.aggregate(values)
+            return measure.aggregate(values, exact=exact)
         decimals = self.decimals[[*self.columns].index(name)]
         known = values[values == values]  # not NaN
-        value = measure.aggregate(known) if len(known) else math.nan
+        value = measure.aggregate(known, exact=exact) if len(known) else math.nan
         return value if decimals is None else round(value, decimals)
 
-    def means(self) -> dict[str, float]:
-        """Return {measure: value over all queries}, of those that have one."""
+    def means(self, *, exact: bool = False) -> dict[str, float]:
+        """Return {measure: value over all queries}, of those that have one.
+
+        Values are added up from query to query, in the order of `query_ids`, as trec_eval does;
+        with `exact`, sums are exact and rounded once: the same bits in any order, as those of a
+        `Tally` are.
+
+        >>> from cranfield import evaluate
+        >>> judged = {str(i): {"a": 1, "b": 1, "c": 1} for i in range(10)}
+        >>> scores = evaluate(judged, dict.fromkeys(judged, ["a"]), "R@1")
+        >>> scores.means(), scores.means(exact=True)
+        ({'R@1': 0.3333333333333333}, {'R@1': 0.3333333333333333})
+        """
         has_number = (name for name, (its, _) in self.columns.items() if not its.definition.is_text)
-        every = {name: self._over_all(name) for name in has_number}
+        every = {name: self._over_all(name, exact=exact) for name in has_number}
         # Under a convention, a measure may average none of the queries of a slice.
         return {name: one for name, one in every.items() if one == one} if self.decimals else every
 
@@ -391,9 +402,9 @@ class Systems(_Table, Mapping[str, Scores]):
         """Return the scores of the queries that have one label: see `Scores.slice`."""
         return Systems(one.slice(name, label) for one in self._runs)
 
-    def means(self) -> dict[str, dict[str, float]]:
-        """Return {run: {measure: value over all queries}}."""
-        return {name: one.means() for name, one in self.items()}
+    def means(self, *, exact: bool = False) -> dict[str, dict[str, float]]:
+        """Return {run: {measure: value over all queries}}; for `exact` see `Scores.means`."""
+        return {name: one.means(exact=exact) for name, one in self.items()}
 
     def per_query(self, measure: Measure | str) -> dict[str, dict[str, Any]]:
         """Return {run: {query_id: value}} of one measure."""

@@ -1,0 +1,91 @@
+"""Exact sums of doubles: the same bits in any order, and however the numbers were divided.
+
+A sum is one whole number of units of 2^-1126, of which every double is a multiple. Two sums are
+added as whole numbers, so nothing is rounded until the end, and then once.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats
+
+UNIT = 1126  # the exponent of the unit: the least double, 2^-1074, as a mantissa of 53 bits
+_HALF = 27  # bits of the lower half of a mantissa
+_MOST = 1 << 25  # numbers at a time: sums of as many halves are below 2^53, so exact
+_SPLIT = 134217729.0  # 2^27 + 1: Dekker, Numerische Mathematik 18, 1971
+
+
+def units(values: Floats) -> int:
+    """Return the sum of finite doubles, (n,), as a whole number of units.
+
+    >>> units(np.array([1e300, 1.0, -1e300])) == 2**UNIT
+    True
+    """
+    found = 0
+    for begin in range(0, len(values), _MOST):
+        mantissa, exponent = np.frexp(values[begin : begin + _MOST])
+        whole = (mantissa * 2.0**53).astype(np.int64)
+        place = exponent + (UNIT - 53)  # of the last bit of the whole number
+        upper, lower = whole >> _HALF, whole & ((1 << _HALF) - 1)
+        least = int(place.min(initial=0))
+        for half, shift in ((upper, _HALF), (lower, 0)):
+            sums = np.bincount(place - least, half)
+            for at in np.flatnonzero(sums).tolist():
+                found += int(sums[at]) << (at + least + shift)
+    return found
+
+
+def units_of_squares(values: Floats) -> int:
+    """Return the sum of the squares of doubles, (n,), as a whole number of units.
+
+    Each square is taken as two doubles whose sum it is (Dekker 1971). That is exact for values
+    that are 0 or between 1e-140 and 1e150.
+    """
+    squares = values * values
+    upper = _SPLIT * values
+    upper -= upper - values
+    lower = values - upper
+    rest = ((upper * upper - squares) + 2 * upper * lower) + lower * lower
+    return units(squares) + units(rest)
+
+
+def exact(sum_of_units: int) -> Fraction:
+    """Return a sum as a fraction."""
+    return Fraction(sum_of_units, 1 << UNIT)
+
+
+def mean_of(sum_of_units: int, n: int) -> float:
+    """Return the mean of n numbers with this sum, rounded once, to the nearest double.
+
+    >>> mean_of(units(np.array([0.1] * 10)), 10)
+    0.1
+    """
+    return sum_of_units / (n << UNIT)
+
+
+def variance_of(sum_of_units: int, of_squares: int, n: int) -> float:
+    """Return the variance of n numbers, 2 or more, divided by n - 1; rounded once.
+
+    >>> values = np.array([1.0, 2.0, 4.0])
+    >>> variance_of(units(values), units_of_squares(values), 3) == 7 / 3
+    True
+    """
+    squared = Fraction(sum_of_units * sum_of_units, n << (2 * UNIT))
+    return float((exact(of_squares) - squared) / (n - 1))
+
+
+def to_text(sum_of_units: int) -> str:
+    """Return a sum as text: a whole number in hexadecimal digits, and the power of 2 it is of.
+
+    >>> to_text(units(np.array([0.5, 0.25]))), of_text("3p-2") == units(np.array([0.75]))
+    ('3p-2', True)
+    """
+    zeros = (sum_of_units & -sum_of_units).bit_length() - 1 if sum_of_units else UNIT
+    return f"{sum_of_units >> zeros:x}p{zeros - UNIT}"
+
+
+def of_text(text: str) -> int:
+    """Return the sum of a text that `to_text` wrote; ValueError for another."""
+    digits, _, power = text.partition("p")
+    return int(digits, 16) << (int(power) + UNIT)

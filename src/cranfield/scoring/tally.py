@@ -1,0 +1,365 @@
+"""Tally: exact sums of scores, which grow part by part and are put together in any order."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from cranfield.arrays.exact import of_text, to_text, units, units_of_squares, variance_of
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.data.counts import Counts
+from cranfield.data.judge import judge_all
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.data.run import Run, RunLike, as_run
+from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
+from cranfield.formats.objects import NestedRows
+from cranfield.measures import Measure, plan_of
+from cranfield.measures.registry import of_exact_sum, summed
+from cranfield.notes import Note, lines_of
+from cranfield.options import checked, level
+from cranfield.render.numbers import number
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+from cranfield.scoring.collection import of_collection
+from cranfield.scoring.evaluate import MeasuresLike, measures_of
+from cranfield.version import __version__
+
+Labels = Mapping[str, str] | Mapping[str, Mapping[str, str]]
+_FORM = 1  # of to_json
+_ALL = ("", "")
+_ONE = "slice"  # the name of labels without a name
+# A ranking on whose grades every measure that needs the highest grade of the collection depends.
+_PROBE = {"q": {"a": 1, "b": 2, "c": 0, "d": 1}}, {"q": ["c", "a", "x", "b"]}
+
+
+class _Sum(NamedTuple):
+    """The number of values, their exact sum, and that of their squares."""
+
+    n: int = 0
+    units: int = 0
+    squares: int = 0
+
+    def plus(self, other: "_Sum") -> "_Sum":
+        """Return the sum of both."""
+        return _Sum(*(one + another for one, another in zip(self, other, strict=True)))
+
+
+class Tally:
+    """Exact sums of measures over queries that come in parts, in any order.
+
+    A part is judgments and a run of some queries, with all their rows; a query must be in one part
+    only. The parts may be batches of a training loop, files, or what threads, processes or machines
+    have evaluated: each has its own tally, and `merge` puts them together. Sums are exact, so that
+    every order and every division into parts gives the same bits, those of
+    `Scores.means(exact=True)`. A tally can be pickled, or sent as JSON, and takes some 200 bytes
+    for each measure and slice.
+
+    What a part cannot know is stated: `top_grade`, the highest grade of the whole collection, for
+    the few measures that depend on it, such as ERR.
+
+    Args:
+        measures: names or Measure values, as `evaluate` takes them; none whose value is a text.
+        top_grade: the highest grade of the collection; None: no measure depends on it.
+        **judging: each option of `Judging`.
+
+    Raises:
+        MeasureError: a measure that does not exist, or whose value is a text.
+        OptionError: an option with a value that it does not know; a measure that depends on the
+            highest grade where that is not stated.
+
+    >>> first, second = Tally("RR P@1"), Tally("RR P@1")
+    >>> first.update({"q1": {"a": 1}}, {"q1": ["x", "a"]})
+    >>> second.update({"q2": {"b": 1}, "q3": {"c": 1}}, {"q2": ["b"]})
+    >>> first.merge(second).result().means()
+    {'RR': 0.5, 'P@1': 0.3333333333333333}
+
+    """
+
+    def __init__(
+        self,
+        measures: MeasuresLike,
+        *,
+        top_grade: float | None = None,
+        **judging: Unpack[JudgingOptions],
+    ) -> None:
+        self.measures = measures_of(measures)
+        texts = [str(one) for one in self.measures if one.definition.is_text]
+        if texts:
+            raise MeasureError(f"{texts[0]} is a text for each query; it has no sum")
+        self.judging = Judging(**judging)
+        self.top_grade = None if top_grade is None else checked("top_grade", top_grade, level())
+        if top_grade is None:
+            depend = [str(one) for one in self.measures if _depends_on_top(one)]
+            if depend:
+                raise OptionError(
+                    f"{', '.join(depend)}: depends on the highest grade of the whole collection, "
+                    "which a part does not know: state it, top_grade=3"
+                )
+        self._sums: dict[tuple[str, str], list[_Sum]] = {_ALL: [_Sum() for _ in self.measures]}
+        self._counts = Counts(0, 0, 0, 0)
+        self._n_shared = 0
+
+    def update(
+        self, qrels: QrelsLike | None, run: RunLike | None, slices: Labels | None = None
+    ) -> None:
+        """Add some queries; each must come with all its rows, and in one part only.
+
+        Either side may be None, or have no row for a query: a query without a run scores 0 as in
+        `evaluate`, and one without judgments is counted as such. Nothing is added if an error is
+        raised.
+
+        Args:
+            qrels: the judgments of these queries, as `evaluate` takes them, or None.
+            run: what was retrieved for them, or None.
+            slices: `{query_id: label}` or `{name: {query_id: label}}`, of these queries at least.
+
+        Raises:
+            InputError: what cannot be read, or a grade above `top_grade`.
+            OptionError: an option that does not go with these judgments or this run.
+
+        """
+        judgments = None if qrels is None else as_qrels(qrels, duplicates=self.judging.duplicates)
+        ranked = None if run is None else as_run(run)
+        if judgments is None and ranked is None:
+            return
+        if judgments is None:
+            judgments = _nothing_judged()
+        if ranked is None:
+            ranked = _nothing_retrieved()
+        plan = plan_of(self.measures)
+        (met,) = judge_all(
+            self._of_collection(judgments), [ranked], self.judging, costs=plan.takes_cost, part=True
+        )
+        n = len(met.query_ids)
+        values = plan.values(met.judged) if n else np.zeros((0, len(self.measures)))
+        found = {_ALL: self._summed(values)}
+        for key, rows in _rows_of(slices, met.query_ids):
+            found[key] = self._summed(values[rows])
+        counts = met.counts
+        self._add(found)
+        self._counts += counts
+        self._n_shared += met.seen.n_shared
+
+    def _of_collection(self, qrels: Qrels) -> Qrels:
+        """Return judgments that know the highest grade of all."""
+        if self.top_grade is None:
+            return qrels
+        if qrels.top_grade > self.top_grade:
+            raise InputError(
+                f"grade {qrels.top_grade:g} is above top_grade={self.top_grade:g}, which was "
+                "stated as the highest of the collection",
+                source=qrels.source,
+            )
+        return of_collection(qrels, self.top_grade, qrels.grade.dtype.kind != "f")
+
+    def _summed(self, values: Floats) -> list[_Sum]:
+        """Return the sums of the columns of some queries' values."""
+        columns = (
+            np.ascontiguousarray(summed(one.definition.aggregation, column))
+            for one, column in zip(self.measures, values.T, strict=True)
+        )
+        return [_Sum(len(one), units(one), units_of_squares(one)) for one in columns]
+
+    def _add(self, found: Mapping[tuple[str, str], Sequence[_Sum]]) -> None:
+        for key, sums in found.items():
+            before = self._sums.get(key, [_Sum() for _ in self.measures])
+            self._sums[key] = [one.plus(more) for one, more in zip(before, sums, strict=True)]
+
+    def merge(self, other: "Tally") -> "Tally":
+        """Add what another tally has to this one, and return this one; the other is not changed.
+
+        Raises OptionError if it has other measures or options, or was made by another version.
+        """
+        if not isinstance(other, Tally):
+            raise OptionError(f"a tally is merged with a tally, not with a {type(other).__name__}")
+        for name, mine, its in zip(*self._made, *other._made[1:], strict=True):
+            if mine != its:
+                raise OptionError(f"tallies of different {name}: {_shown(mine)} and {_shown(its)}")
+        self._add(other._sums)
+        self._counts += other._counts
+        self._n_shared += other._n_shared
+        return self
+
+    @property
+    def _made(self) -> tuple[Sequence[str], Sequence[Any]]:
+        """The names of what two tallies must share, and this one's values."""
+        names = ("measures", "options", "top_grade")
+        return names, (self.measures, self.judging, self.top_grade)
+
+    def result(self) -> "Totals":
+        """Return the values over all queries so far, and over those of each label.
+
+        Raises InputError if no query was averaged, or none of a run has judgments.
+        """
+        if not self._counts.queries:
+            raise InputError("the tally has no query: update it first")
+        if not self._n_shared:
+            raise NothingSharedError(
+                "no query of a run has judgments: are their ids of one collection, and written in "
+                "the same way?"
+            )
+        return Totals(self.measures, dict(self._sums), self._counts)
+
+    def to_json(self) -> str:
+        """Return all of it as JSON, some 200 bytes for each measure and slice."""
+        sums = [
+            [label, name, [[n, to_text(one), to_text(squares)] for n, one, squares in sums]]
+            for (label, name), sums in self._sums.items()
+        ]
+        return json.dumps(
+            {
+                "tally": _FORM,
+                "cranfield": __version__,
+                "measures": list(map(str, self.measures)),
+                "top_grade": self.top_grade,
+                "judging": self.judging.unusual(),
+                "counts": asdict(self._counts),
+                "shared": self._n_shared,
+                "sums": sums,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Tally":
+        """Return the tally that `to_json` wrote; InputError for anything else.
+
+        >>> tally = Tally("AP")
+        >>> tally.update({"q": {"a": 1}}, {"q": ["x", "a"]})
+        >>> Tally.from_json(tally.to_json()).result().means()
+        {'AP': 0.5}
+        """
+        try:
+            held = json.loads(text)
+            if held["tally"] != _FORM or held["cranfield"] != __version__:
+                raise InputError(
+                    f"the tally was made by cranfield {held['cranfield']}; this is {__version__}: "
+                    "evaluate again with one version"
+                )
+            found = cls(held["measures"], top_grade=held["top_grade"], **held["judging"])
+            counts = held["counts"]
+            found._counts = Counts(**{one.name: int(counts[one.name]) for one in fields(Counts)})
+            found._n_shared = int(held["shared"])
+            found._sums = {
+                (str(label), str(name)): [
+                    _Sum(int(n), of_text(one), of_text(squares)) for n, one, squares in sums
+                ]
+                for label, name, sums in held["sums"]
+            }
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"not the JSON of a tally: {error}") from None
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Totals(Shown):
+    """The values over all queries of a `Tally`, and over those of each label.
+
+    `rows` has one for each measure and slice: the value, over how many queries, and the standard
+    error of the mean (of the logarithms, for a geometric mean; None for sums and single queries).
+
+    >>> tally = Tally("RR")
+    >>> judged, returned = {"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": ["a"], "q2": ["x", "b"]}
+    >>> tally.update(judged, returned, {"q1": "fact", "q2": "how to"})
+    >>> [(row["slice"], row["value"]) for row in tally.result().rows()]
+    [(None, 0.75), ('fact', 1.0), ('how to', 0.5)]
+    """
+
+    header = ("measure", "label", "slice", "queries", "value", "std_error")
+
+    measures: tuple[Measure, ...]
+    sums: Mapping[tuple[str, str], Sequence[_Sum]]
+    counts: Counts
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """How many queries were averaged, and what was left out."""
+        return tuple(self.counts.notes())
+
+    def means(self, name: str | None = None, label: str | None = None) -> dict[str, float]:
+        """Return {measure: value}, over all queries or those of one slice, by its name.
+
+        `label` is its kind, if several have that name. KeyError if there is no such slice.
+        """
+        for (kind, one), sums in self.sums.items():
+            if (kind, one) == _ALL if name is None else one == name and label in (None, kind):
+                return {
+                    str(measure): of_exact_sum(measure.definition.aggregation, its.units, its.n)
+                    for measure, its in zip(self.measures, sums, strict=True)
+                }
+        raise KeyError(name)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each slice and measure, all queries first."""
+        return self._dicts(self._rows())
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        for label, name in [_ALL, *sorted(self.sums.keys() - {_ALL})]:
+            for one, its in zip(self.measures, self.sums[label, name], strict=True):
+                kind = one.definition.aggregation
+                error = None
+                if its.n > 1 and kind != "sum":
+                    error = math.sqrt(variance_of(its.units, its.squares, its.n) / its.n)
+                value = of_exact_sum(kind, its.units, its.n)
+                yield str(one), label or None, name or None, its.n, value, error
+
+    def tables(self) -> list[Table]:
+        """Return the values as a table, four decimals each."""
+        rows = [
+            [measure, name or "all", f"{n:,}", number(value), number(error)]
+            for measure, _, name, n, value, error in self._rows()
+        ]
+        header = ["measure", "slice", "queries", "value", "std. error"]
+        return [Table(header, rows, lines_of(self.notes), 2)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return {"rows": the rows, "notes": the notes}, as JSON has them."""
+        return {"rows": self.rows(), "notes": [one.to_dict() for one in self.notes]}
+
+
+def _depends_on_top(measure: Measure) -> bool:
+    """Tell whether a measure's value depends on the highest grade of the collection."""
+    judgments, run = Qrels(_PROBE[0]), Run(_PROBE[1])
+    found = []
+    for top in (2, 3):
+        (met,) = judge_all(of_collection(judgments, top, are_whole=True), [run], part=True)
+        found.append(plan_of((measure,)).values(met.judged)[0, 0].item())
+    return bool(found[0] != found[1])
+
+
+def _nothing_judged() -> Qrels:
+    """Return judgments without a query."""
+    return Qrels({"q": {}}).of([])
+
+
+def _nothing_retrieved() -> Run:
+    """Return a run without a query."""
+    run = Run({"q": {}})
+    assert isinstance(run.rows, NestedRows)  # noqa: S101 - as those of a dict are
+    return run.over(run.rows.over({}))
+
+
+def _rows_of(
+    slices: Labels | None, query_ids: Sequence[str]
+) -> Iterator[tuple[tuple[str, str], Ints]]:
+    """Yield each label with the queries that have it: (kind, label), their numbers."""
+    if not slices:
+        return
+    nested = all(isinstance(one, Mapping) for one in slices.values())
+    kinds: Any = slices if nested else {_ONE: slices}
+    for kind, of_query in kinds.items():
+        places: dict[str, list[int]] = {}
+        for i, query in enumerate(query_ids):
+            if query in of_query:
+                places.setdefault(str(of_query[query]), []).append(i)
+        for name, rows in places.items():
+            yield (str(kind), name), np.array(rows)
+
+
+def _shown(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,262 @@
+"""Tally: exact sums of parts, held against fractions and against one evaluation of all."""
+
+import math
+import pickle
+import random
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranfield import (
+    CranfieldError,
+    InputError,
+    MeasureError,
+    OptionError,
+    Tally,
+    definitions,
+    evaluate,
+    parse_all,
+)
+from cranfield.arrays.exact import (
+    exact,
+    mean_of,
+    of_text,
+    to_text,
+    units,
+    units_of_squares,
+    variance_of,
+)
+from cranfield.measures import Measure
+
+Dicts = Any  # {query: {document: grade or score}}
+DOUBLES = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20)
+SCORES = st.lists(st.floats(0, 1).filter(lambda x: x == 0 or x > 1e-140), min_size=2, max_size=20)
+
+
+@given(DOUBLES)
+def test_a_sum_is_that_of_the_fractions(values: list[float]) -> None:
+    found = units(np.array(values, float))
+    assert exact(found) == sum(map(Fraction, values))
+    assert of_text(to_text(found)) == found
+    assert found == units(np.array(values[::-1], float))
+    assert found == units(np.array(values[:7], float)) + units(np.array(values[7:], float))
+
+
+@given(SCORES)
+def test_a_mean_and_a_variance_are_those_of_the_fractions(values: list[float]) -> None:
+    column, fractions = np.array(values), [*map(Fraction, values)]
+    mean = sum(fractions) / len(values)
+    variance = sum((one - mean) ** 2 for one in fractions) / (len(values) - 1)
+    assert mean_of(units(column), len(values)) == float(mean)
+    squares = units_of_squares(column)
+    assert exact(squares) == sum(one**2 for one in fractions)
+    assert variance_of(units(column), squares, len(values)) == float(variance)
+
+
+def collection(n_queries: int, seed: int) -> tuple[Dicts, Dicts]:
+    """Return judgments and a run, with ties, of queries some of which have one side only."""
+    chance = random.Random(seed)
+    qrels: Dicts = {}
+    run: Dicts = {}
+    for i in range(n_queries):
+        docs = [f"d{j}" for j in range(12)]
+        if i % 11:
+            qrels[f"q{i}"] = {doc: chance.choice([0, 0, 1, 1, 2, 3]) for doc in docs[:9]}
+        if i % 7:
+            run[f"q{i}"] = {doc: chance.choice([0.5, 1.0, 1.5, 2.0]) for doc in docs[3:]}
+    return qrels, run
+
+
+def plain_measures() -> list[Measure]:
+    """Return every measure that takes plain judgments, with and without a cutoff."""
+    found = []
+    for one in definitions():
+        for text in (one.name, f"{one.name}@10", f"{one.name}@0.5"):
+            try:
+                (measure,) = parse_all(text)
+                evaluate({"q": {"a": 1, "b": 0}}, {"q": ["a", "b"]}, measure)
+            except CranfieldError:
+                continue
+            if not one.is_text:
+                found.append(measure)
+    return list(dict.fromkeys(found))
+
+
+MEASURES = plain_measures()
+LABELS = {f"q{i}": ("odd" if i % 2 else "even") for i in range(0, 600, 3)}
+
+
+def parts_of(qrels: Dicts, run: Dicts, n_parts: int, seed: int) -> list[tuple[Dicts, Dicts]]:
+    """Return judgments and run divided at random."""
+    chance = random.Random(seed)
+    parts: list[tuple[Dicts, Dicts]] = [({}, {}) for _ in range(n_parts)]
+    for query in qrels.keys() | run.keys():
+        part: Any = chance.choice(parts)
+        for side, whole in zip(part, (qrels, run), strict=True):
+            if query in whole:
+                side[query] = whole[query]
+    return parts
+
+
+def merged(tallies: Sequence[Tally], seed: int) -> Tally:
+    """Return tallies merged in a random tree; half of them come from JSON, half were pickled."""
+    chance, trees = random.Random(seed), list(tallies)
+    while len(trees) > 1:
+        one, other = (trees.pop(chance.randrange(len(trees))) for _ in range(2))
+        copy = pickle.loads(pickle.dumps(other))  # noqa: S301 - our own
+        trees.append(Tally.from_json(one.to_json()).merge(copy))
+    return trees[0]
+
+
+def test_there_are_many_measures() -> None:
+    assert len(MEASURES) > 90
+    assert {one.definition.aggregation for one in MEASURES} == {"mean", "sum", "geometric"}
+
+
+@pytest.mark.parametrize("n_parts", [1, 3, 50, 600])
+def test_parts_give_the_bits_of_one_evaluation(n_parts: int) -> None:
+    qrels, run = collection(600, 1)
+    whole = evaluate(qrels, run, MEASURES, slices=LABELS)
+    tallies = []
+    for of_qrels, of_run in parts_of(qrels, run, n_parts, 2):
+        tally = Tally(MEASURES, top_grade=3)
+        tally.update(of_qrels or None, of_run or None, LABELS)
+        tallies.append(tally)
+    found = merged(tallies, 3).result()
+    assert found.means() == whole.means(exact=True)
+    for name in ("odd", "even"):
+        assert found.means(name) == whole.slice(name).means(exact=True)
+    assert found.counts == whole.counts
+
+
+def test_values_are_rounded_once() -> None:
+    qrels, run = collection(600, 4)
+    found = evaluate(qrels, run, "RR GMAP NumRelRet")
+    values = {name: [*found.per_query(name).values()] for name in found.means()}
+    exactly = found.means(exact=True)
+    assert exactly["RR"] == float(sum(map(Fraction, values["RR"])) / len(values["RR"]))
+    assert exactly["NumRelRet"] == sum(values["NumRelRet"])
+    assert math.isclose(exactly["GMAP"], found["GMAP"], rel_tol=1e-13)
+    rows = {row["measure"]: row for row in tallied("RR NumRelRet", qrels, run).result().rows()}
+    assert math.isclose(
+        rows["RR"]["std_error"], np.std(values["RR"], ddof=1) / math.sqrt(len(values["RR"]))
+    )
+    assert rows["NumRelRet"]["std_error"] is None
+
+
+def tallied(measures: str, qrels: Dicts, run: Dicts, n_parts: int = 5, **how: Any) -> Tally:
+    """Return the tally of several parts, one updated after the other."""
+    tally = Tally(measures, **how)
+    for of_qrels, of_run in parts_of(qrels, run, n_parts, 5):
+        tally.update(of_qrels or None, of_run or None)
+    return tally
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"queries": "both"},
+        {"queries": "retrieved"},
+        {"queries": "run"},
+        {"queries": "relevant"},
+        {"ties": "expected"},
+        {"depth": 3, "judged_only": True},
+        {"scores": "single", "ties": "ascending"},
+    ],
+    ids=str,
+)
+def test_options_are_those_of_evaluate(how: dict[str, Any]) -> None:
+    qrels, run = collection(60, 6)
+    whole = evaluate(qrels, run, "AP nDCG@5 P@3", **how)
+    found = tallied("AP nDCG@5 P@3", qrels, run, 40, **how).result()
+    assert found.means() == whole.means(exact=True)
+    assert found.counts == whole.counts
+
+
+def test_the_highest_grade_of_another_part_counts() -> None:
+    first, second = {"q1": {"a": 1, "b": 1}}, {"q2": {"c": 4}}
+    run = {"q1": ["a", "x", "b"], "q2": ["x", "c"]}
+    measures = "ERR nDCG(ideal='top')@5 AP"
+    tally = Tally(measures, top_grade=4)
+    tally.update(first, {"q1": run["q1"]})
+    tally.update(second, {"q2": run["q2"]})
+    assert tally.result().means() == evaluate(first | second, run, measures).means(exact=True)
+    for measure in ("ERR", "nERR@5", "nDCG(ideal='top')@5", "IDCG(ideal='top')@5"):
+        with pytest.raises(OptionError, match="depends on the highest grade"):
+            Tally(f"AP {measure}")
+    Tally("AP nDCG@10 ERR(top=4) RBP Q")
+    with pytest.raises(InputError, match=r"grade 4 is above top_grade=3"):
+        Tally("AP", top_grade=3).update(second, None)
+
+
+def test_nothing_is_added_if_an_error_is_raised() -> None:
+    tally = Tally("AP")
+    tally.update({"q": {"a": 1}}, {"q": ["a"]}, {"q": "x"})
+    before = tally.to_json()
+    with pytest.raises(CranfieldError):
+        tally.update({"r": {"a": "high"}}, {"r": ["a"]})
+    with pytest.raises(CranfieldError):
+        tally.update({"r": {"a": 1}}, {"r": ["a", "a"]})
+    tally.update(None, None)
+    assert tally.to_json() == before
+
+
+def test_threads_have_a_tally_each() -> None:
+    qrels, run = collection(200, 7)
+
+    def one(part: tuple[Dicts, Dicts]) -> Tally:
+        tally = Tally("AP nDCG@10")
+        tally.update(part[0] or None, part[1] or None)
+        return tally
+
+    with ThreadPoolExecutor(4) as pool:
+        found = reduce(Tally.merge, pool.map(one, parts_of(qrels, run, 20, 8)))
+    assert found.result().means() == evaluate(qrels, run, "AP nDCG@10").means(exact=True)
+
+
+def test_what_cannot_be_merged_or_read_is_refused() -> None:
+    tally = Tally("AP", depth=5)
+    for other, said in (
+        (Tally("RR", depth=5), "different measures: AP and RR"),
+        (Tally("AP"), "different options"),
+        (Tally("AP", depth=5, top_grade=2), "different top_grade"),
+        ("AP", "not with a str"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            tally.merge(other)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="has no query"):
+        tally.result()
+    tally.update(None, {"q": ["a"]})
+    with pytest.raises(InputError, match="has no query"):
+        tally.result()
+    tally.update({"r": {"a": 1}}, None)
+    with pytest.raises(InputError, match="no query of a run has judgments"):
+        tally.result()
+    with pytest.raises(MeasureError, match="a text"):
+        Tally("RelString")
+    made = tally.to_json()
+    for wrong in ("", "[]", "{}", made.replace('"shared"', '"other"'), made[:-5]):
+        with pytest.raises(InputError, match="not the JSON of a tally"):
+            Tally.from_json(wrong)
+    for wrong in (
+        made.replace('"tally": 1', '"tally": 2'),
+        made.replace('field": "', 'field": "9'),
+    ):
+        with pytest.raises(InputError, match="made by cranfield"):
+            Tally.from_json(wrong)
+
+
+def test_a_tally_is_small() -> None:
+    qrels, run = collection(300, 9)
+    tally = tallied("AP nDCG@10 P@5 RR", qrels, run)
+    assert len(pickle.dumps(tally)) < 4 * 400 + 2000
+    assert len(tally.to_json()) < 4 * 200 + 1000
+    assert len(tally.result().rows()) == 4
+    assert "queries averaged" in str(tally.result())
