@@ -23,6 +23,8 @@ import cranfield
 from cranfield import (
     CranfieldWarning,
     Run,
+    Tally,
+    Totals,
     agreement,
     check,
     compare,
@@ -76,6 +78,14 @@ NUGGETS = [
 FIRST = Run(RUNS[NAMES[0]], NAMES[0])
 TWO = {name: RUNS[name] for name in NAMES[:2]}
 
+
+def tallied() -> Totals:
+    """Return the totals of a tally with hostile labels of queries."""
+    tally = Tally("AP P@2")
+    tally.update(QRELS, FIRST, {"=k|": dict(zip(QUERIES, DOCS, strict=True))})
+    return tally.result()
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "scores": lambda: evaluate(QRELS, FIRST, "AP P@2 NumRet"),
     "systems": lambda: evaluate(QRELS, RUNS, "AP P@2 NumRet", bounds=True),
@@ -101,6 +111,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "overlap of lists": lambda: rbo(["=1+1", "|"], ["|", "</td>"]),
     "overlap of runs": lambda: rbo(RUNS[NAMES[0]], RUNS[NAMES[1]]),
     "nuggets": lambda: nugget_recall(NUGGETS),
+    "tally": lambda: tallied(),
     "experiment": lambda: Experiment({"effect": 0.3, "queries": 50}, "queries: <b>enough</b> | \\"),
     "check": lambda: check(QRELS, RUNS),
     "one number under conventions": lambda: conventions(QRELS, FIRST, "nDCG@5", value=0.5),

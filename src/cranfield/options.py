@@ -296,18 +296,19 @@ def takes(
         ]
         returns = _Word(_in_short(plain.return_annotation))
         function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
-        lines = "\n".join(
-            fill(
-                f"{one.name}: {one.sentence[0].lower()}{one.sentence[1:]}",
-                100,
-                initial_indent=8 * " ",
-                subsequent_indent=12 * " ",
+
+        def lines(found: re.Match[str]) -> str:
+            indent = found[1]
+            texts = (f"{one.name}: {one.sentence[0].lower()}{one.sentence[1:]}" for one in options)
+            filled = (
+                fill(one, 100, initial_indent=indent, subsequent_indent=f"{indent}    ")
+                for one in texts
             )
-            for one in options
-        )
+            return "".join(f"{one}\n" for one in filled)
+
         function.__doc__ = re.sub(
-            rf"^ {{8}}\*\*{last.name}:.*\n(?: {{9,}}.*\n)*",
-            lambda _: f"{lines}\n",
+            rf"^( {{8,}})\*\*{last.name}:.*\n(?:\1 +.*\n)*",
+            lines,
             function.__doc__ or "",
             flags=re.MULTILINE,
         )
@@ -336,30 +337,29 @@ def refuse_others(
     if not given and not more:  # as most often
         return
     known = function.__signature__.parameters  # type: ignore[attr-defined]
+    called = function.__qualname__.removesuffix(".__init__")
     if more:
         order = [one.name for one in known.values() if one.kind is not one.KEYWORD_ONLY]
         raise TypeError(
-            f"{function.__name__}() takes {', '.join(order)} by their order, and got {len(more)} "
+            f"{called}() takes {', '.join(order)} by their order, and got {len(more)} "
             "more; several runs are one argument, a list or a dict {name: run}: "
-            f"{function.__name__}(qrels, [one, other], ...)"
+            f"{called}(qrels, [one, other], ...)"
         )
     for name in given:
         if name in ("metric", "metrics", "measure") and "measures" in known:
-            raise TypeError(
-                f"{function.__name__}() takes measures={given[name]!r:.80}, not {name}=..."
-            )
+            raise TypeError(f"{called}() takes measures={given[name]!r:.80}, not {name}=...")
         if name not in known and name in _BEFORE:
-            raise TypeError(f"{function.__name__}() takes no {name}=...: {_BEFORE[name]}")
+            raise TypeError(f"{called}() takes no {name}=...: {_BEFORE[name]}")
         if name in ("qrels_columns", "run_columns") and "columns" in known:
             side = name.removesuffix("_columns")
             raise TypeError(
-                f"{function.__name__}() takes columns={{{side!r}: ...}}, not {name}=...; "
+                f"{called}() takes columns={{{side!r}: ...}}, not {name}=...; "
                 "columns={...} where both sides have the same names"
             )
         if name not in known:
             options = [one.name for one in known.values() if one.kind is one.KEYWORD_ONLY]
             raise TypeError(
-                f"{function.__name__}() got an unexpected keyword argument {name!r}; its options "
+                f"{called}() got an unexpected keyword argument {name!r}; its options "
                 f"are {', '.join(options)}"
             )
 

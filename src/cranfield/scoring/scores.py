@@ -300,10 +300,10 @@ class Scores(_Table):
         `Tally` are.
 
         >>> from cranfield import evaluate
-        >>> judged = {str(i): {"a": 1, "b": 1, "c": 1} for i in range(10)}
+        >>> judged = {str(i): dict.fromkeys("abcdefghij", 1) for i in range(10)}
         >>> scores = evaluate(judged, dict.fromkeys(judged, ["a"]), "R@1")
         >>> scores.means(), scores.means(exact=True)
-        ({'R@1': 0.3333333333333333}, {'R@1': 0.3333333333333333})
+        ({'R@1': 0.09999999999999999}, {'R@1': 0.1})
         """
         has_number = (name for name, (its, _) in self.columns.items() if not its.definition.is_text)
         every = {name: self._over_all(name, exact=exact) for name in has_number}

@@ -20,7 +20,7 @@ from cranfield.formats.objects import NestedRows
 from cranfield.measures import Measure, plan_of
 from cranfield.measures.registry import of_exact_sum, summed
 from cranfield.notes import Note, lines_of
-from cranfield.options import checked, level
+from cranfield.options import checked, level, refuse_others, takes
 from cranfield.render.numbers import number
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -61,16 +61,6 @@ class Tally:
     What a part cannot know is stated: `top_grade`, the highest grade of the whole collection, for
     the few measures that depend on it, such as ERR.
 
-    Args:
-        measures: names or Measure values, as `evaluate` takes them; none whose value is a text.
-        top_grade: the highest grade of the collection; None: no measure depends on it.
-        **judging: each option of `Judging`.
-
-    Raises:
-        MeasureError: a measure that does not exist, or whose value is a text.
-        OptionError: an option with a value that it does not know; a measure that depends on the
-            highest grade where that is not stated.
-
     >>> first, second = Tally("RR P@1"), Tally("RR P@1")
     >>> first.update({"q1": {"a": 1}}, {"q1": ["x", "a"]})
     >>> second.update({"q2": {"b": 1}, "q3": {"c": 1}}, {"q2": ["b"]})
@@ -79,6 +69,7 @@ class Tally:
 
     """
 
+    @takes(Judging)
     def __init__(
         self,
         measures: MeasuresLike,
@@ -86,6 +77,20 @@ class Tally:
         top_grade: float | None = None,
         **judging: Unpack[JudgingOptions],
     ) -> None:
+        """Make a tally of no query yet.
+
+        Args:
+            measures: names or Measure values, as `evaluate` takes them; none whose value is a text.
+            top_grade: the highest grade of the collection; None: no measure depends on it.
+            **judging: each option of `Judging`.
+
+        Raises:
+            MeasureError: a measure that does not exist, or whose value is a text.
+            OptionError: an option with a value that it does not know; a measure that depends on
+                the highest grade where that is not stated.
+
+        """
+        refuse_others(Tally.__init__, judging)
         self.measures = measures_of(measures)
         texts = [str(one) for one in self.measures if one.definition.is_text]
         if texts:
