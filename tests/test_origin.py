@@ -197,6 +197,58 @@ def test_documents_that_were_named_anew_are_told(save: Save, write: Any) -> None
     assert codes(found) == ["other-documents"]
 
 
+CHUNKS = {f"q{i}": [f"d{i}#1", f"d{i}#2", f"d{i + 1}#1"] for i in range(1, 31)}
+OF_CHUNKS = {f"q{i}": {f"d{i}": 1} for i in range(1, 31)}
+KEEPS = {None: "raw", "first": "first", "best": "best"}
+
+
+def save_mapped(folder: Path, keep: Any, run: Any = None) -> str:
+    found = Run({q: {doc: -i for i, doc in enumerate(docs)} for q, docs in CHUNKS.items()})
+    found = Run(run) if run is not None else found
+    if keep is not None:
+        found = found.map_docs("^([^#]*)", keep)
+    path = folder / f"{KEEPS[keep]}.json"
+    scores = evaluate(OF_CHUNKS, found, "P@5", fingerprints=True)
+    path.write_text(scores.to_json(per_query=True))
+    return str(path)
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_chunks_that_were_mapped_are_not_compared_with_those_that_were_not(tmp_path: Path) -> None:
+    raw, first, best = (save_mapped(tmp_path, keep) for keep in KEEPS)
+    for pair in ([raw, first], [first, raw]):
+        with pytest.raises(InputError, match="documents as they were retrieved") as error:
+            compare(pair)
+        assert "--map-docs-pattern" in str(error.value)
+    with pytest.raises(InputError, match=r"documents \(best\), not chunks mapped to documents \(f"):
+        compare([first, best])
+    found = compare([first, raw], differing="allow")
+    assert codes(found) == ["affix", "made-otherwise", "other-documents"]
+
+
+def test_chunks_that_were_mapped_are_compared_with_documents(tmp_path: Path) -> None:
+    (tmp_path / "of").mkdir()
+    first = save_mapped(tmp_path, "first")
+    documents = save_mapped(tmp_path / "of", None, {q: [f"d{q[1:]}"] for q in CHUNKS})
+    assert compare([first, documents])["P@5"].pairs[0].difference == 0
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_warnings_of_saved_scores_are_given_again(tmp_path: Path) -> None:
+    raw = save_mapped(tmp_path, None)
+    said = [note for note in compare(raw, measures="P@5").notes if note.is_grave]
+    fresh = evaluate(OF_CHUNKS, CHUNKS, "P@5").notes
+    assert [note.text for note in said] == [note.text for note in fresh if note.is_grave]
+    document = json.loads(Path(raw).read_text())
+    broken = ({"code": 1}, 7, {"code": "a", "severity": "loud", "text": "b"}, None)
+    document["runs"][0]["notes"] = [*broken]
+    Path(raw).write_text(json.dumps(document))
+    assert codes(compare(raw, measures="P@5")) == []
+    document["runs"][0]["notes"] = "none"
+    Path(raw).write_text(json.dumps(document))
+    assert codes(compare(raw, measures="P@5")) == []
+
+
 def test_files_that_do_not_say_are_taken_with_a_note(save: Save, tmp_path: Path) -> None:
     old, new, csv = save("old.json", BM25), save("new.json", DENSE), save("new.csv", DENSE)
     found = compare([old, csv])

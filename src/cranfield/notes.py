@@ -58,6 +58,24 @@ class Note:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
+def note_of(data: Any) -> Note | None:
+    """Return the note of a dict as `to_dict` returns it, read from a file; None if it is none.
+
+    >>> note_of(Note("ties", "info", "2 documents are tied.").to_dict()).code
+    'ties'
+    """
+    known: dict[str, type] = {"code": str, "severity": str, "text": str}
+    if not isinstance(data, dict) or not all(
+        isinstance(data.get(name), kind) for name, kind in known.items()
+    ):
+        return None
+    if data["severity"] not in _GRAVEST_FIRST:
+        return None
+    count = data.get("queries")
+    queries = count if isinstance(count, int) else None
+    return Note(data["code"], data["severity"], data["text"], queries)
+
+
 def gravest_first(notes: Iterable[Note]) -> list[Note]:
     """Return the notes, errors before warnings before the others, else in their order."""
     return sorted(dict.fromkeys(notes), key=lambda note: _GRAVEST_FIRST.index(note.severity))

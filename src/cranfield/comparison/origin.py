@@ -24,11 +24,12 @@ class Origin:
     path: str
     recipe: Mapping[str, Any]
     retrieved: Mapping[str | None, str]  # {system: sketch of the documents that it retrieved}
+    made_of: Mapping[str | None, str]  # {system: what these documents were made of}, if mapped
 
     @classmethod
     def of(cls, path: str, rows: ScoreRows) -> "Origin":
         """Return the origin of the scores of a file."""
-        return cls(path, rows.recipe, rows.retrieved)
+        return cls(path, rows.recipe, rows.retrieved, rows.made_of)
 
     def shared(self, other: "Origin") -> float | None:
         """Return the greatest share of documents that a run of each have in common.
@@ -86,13 +87,34 @@ def _differences(first: Origin, other: Origin) -> list[str]:
         for name in both
         if name not in _NO_OPTIONS and other.recipe.get(name) != first.recipe.get(name)
     ]
+    if first.made_of != other.made_of and _mapped_otherwise(first, other):
+        found.append(f"{_said(other.made_of)}, not {_said(first.made_of)}")
     if _HASH in both and other.recipe[_HASH] != first.recipe[_HASH]:
         found.append("other judgments")
     return found
 
 
+def _mapped_otherwise(first: Origin, other: Origin) -> bool:
+    """Tell whether documents were made in two ways: of one that has none, if few are the same."""
+    if not first.recipe or not other.recipe:
+        return False
+    if first.made_of and other.made_of:
+        return {*first.made_of.values()} != {*other.made_of.values()}
+    shared = first.shared(other)
+    return shared is None or shared < _HARDLY
+
+
+def _said(made_of: Mapping[str | None, str]) -> str:
+    return ", ".join(dict.fromkeys(made_of.values())) or "documents as they were retrieved"
+
+
 def _hint(first: Origin, other: Origin) -> str:
     shared = first.shared(other)
+    if bool(first.made_of) != bool(other.made_of) and _mapped_otherwise(first, other):
+        return (
+            "If both runs retrieved chunks, map those of both: Run.map_docs(...), "
+            "--map-docs-pattern. "
+        )
     if shared is not None and shared < _HARDLY:
         return (
             "Their runs have almost no documents in common: if documents were split or renamed, "

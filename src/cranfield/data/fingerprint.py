@@ -79,14 +79,14 @@ def _numbers(column: Numbers) -> list[Any]:
 def sketch_of(run: Run) -> str:
     """Return the least 64 hashes of the documents that a run retrieved, each once, as hex digits.
 
-    It reads the run once more.
+    Of a run of chunks that are mapped, these are the documents. It reads the run once more.
 
     >>> sketch_of(Run({"q1": ["a", "b"], "q2": ["a"]})) == sketch_of(Run({"q": ["b", "a"]}))
     True
     """
     least: Words = np.zeros(0, np.uint64)
-    for load in run.every_row(()):
-        hashes = mixed(load().doc.hash(FIXED))
+    for load in run.every_row(run.needed):
+        hashes = mixed(run.docs_of(load()).hash(FIXED))
         if len(least) == SIZE:
             hashes = hashes[hashes < least[-1]]
         least = np.unique(np.concatenate((least, hashes)))[:SIZE]

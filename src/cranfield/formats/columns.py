@@ -179,7 +179,7 @@ IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
 FRACTIONS = frozenset(
     role for role, column in COLUMNS.items() if column.kind == "number" and not column.or_whole
 )
-ALL_RELEVANT = None  # stated instead of a column of grades
+NO_COLUMN = None  # stated for what has no column; without grades, all rows are relevant
 
 ColumnsLike = Mapping[str, str | int | None]
 # The names of the columns for judgments and run: in one mapping, or one for each.

@@ -17,7 +17,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Cells, Role
-from cranfield.formats.columns import ALL_RELEVANT, IDS, ColumnsLike, What, understood
+from cranfield.formats.columns import NO_COLUMN, IDS, ColumnsLike, What, understood
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import (
     find_columns,
@@ -284,7 +284,7 @@ def _sniffed(file: Beginning) -> Delimited | None:
             raise error.at(file.source.name, text=text) from None
         given = stated_roles(stated, file.what, names)
         known = {"query", "doc"} <= {*found, *given}
-        if known and all(one is ALL_RELEVANT or one in names for one in given.values()):
+        if known and all(one is NO_COLUMN or one in names for one in given.values()):
             behind = begin + len(line)
             first = _first_row(file.sample[behind:], separator, len(names))
             return Delimited(file.source, file.what, separator, names, behind, file.columns, first)

@@ -162,6 +162,7 @@ def groups_of_rows(
     repeated = Faults("strict" if duplicates not in ("first", "best") else "skip")
     wanted = in_order(rows.numbers)
     number = "level" if "level" in wanted else "grade"
+    # Judgments whose rows are all relevant have no column of numbers.
     called = "group" if number == "level" else "subtopic"
     for load in rows.blocks(wanted, errors):
         block = load()
@@ -170,9 +171,10 @@ def groups_of_rows(
         of = [block.query, columns["group"], block.doc]
         of += [columns["subgroup"]] if "subgroup" in columns else []
         ids = zip(*(map(decode, one.to_list()) for one in of), strict=True)
+        levels_of = columns[number].tolist() if number in columns else [1.0] * len(block)
         shares = columns["weight"].tolist() if "weight" in columns else [None] * len(block)
         for row, ((query, group, doc, *part), level, share) in enumerate(
-            zip(ids, columns[number].tolist(), shares, strict=True)
+            zip(ids, levels_of, shares, strict=True)
         ):
             subgroup = "".join(f", subgroup {name!r}" for name in part)
             where = f"{called} {group!r} of query {query!r}{subgroup}"

@@ -9,7 +9,7 @@ from typing import Any
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import (
-    ALL_RELEVANT,
+    NO_COLUMN,
     COLUMNS,
     IDS,
     ColumnsLike,
@@ -62,7 +62,7 @@ def find_columns(names: Sequence[str], what: What, stated: ColumnsLike | None) -
     given = stated_roles(stated, what, names)
     found: dict[Role, int] = {}
     for role, column in given.items():
-        if column is ALL_RELEVANT:
+        if column is NO_COLUMN:
             continue
         at = _stated_column(names, column, what, stated)
         if at in found.values():
@@ -180,7 +180,7 @@ def take_columns(
         raise InputError(
             f"{missing}; {listed_names(names)}",
             source=source,
-            hint=_hint(names, role, what),
+            hint=_hint(names, role, what, found),
             kind=kind,
         )
     return found
@@ -205,7 +205,7 @@ def may_lack_grades(
     return all(name in _NO_GRADES or name.startswith(_INDEX) for name in others)
 
 
-def _hint(names: Sequence[str], role: Role, what: What) -> str:
+def _hint(names: Sequence[str], role: Role, what: What, found: Mapping[Role, int]) -> str:
     """Return a hint about a missing column."""
     if any(_NUMBER.fullmatch(name) for name in names):
         return (
@@ -219,11 +219,21 @@ def _hint(names: Sequence[str], role: Role, what: What) -> str:
     if role == "grade":
         ranks = {*COLUMNS["score"].names, *COLUMNS["rank"].names}
         if not ranks.isdisjoint(map(plain_name, names)):
-            hint = f"This looks like a run. The judgments come first: QRELS RUN. {hint}"
-        hint += "; if every row is relevant, relevance=None (--qrels-columns relevance=-)"
+            return (
+                f"This looks like a run. The judgments come first: QRELS RUN. {hint}; {_NO_GRADE}"
+            )
+        others = [name for at, name in enumerate(names) if at not in found.values()]
+        if {"query", "doc"} <= found.keys() and others:
+            return (
+                f"Is every row relevant, as purchases are? {_NO_GRADE}. Is one of the columns the "
+                f"grade? columns={{'qrels': {{'relevance': {others[0]!r:.60}}}}}, --qrels-columns "
+                f"relevance={others[0]:.60}."
+            )
+        hint += f"; if every row is relevant, {_NO_GRADE}"
     return hint
 
 
+_NO_GRADE = "columns={'qrels': {'relevance': None}}, --qrels-columns relevance=-"
 _NUMBER = re.compile(r"\s*[+-]?\d+(?:[.,]\d+)?\s*")
 
 
@@ -328,7 +338,7 @@ def stated_roles(
         role = roles.get(name if _is_public(name, what) else plain_name(name))
         if role is None:
             raise _unknown(name, [COLUMNS[one].public for one in roles_of(what)])
-        is_none = column is ALL_RELEVANT and role == "grade"
+        is_none = column is NO_COLUMN and (role == "grade" or not COLUMNS[role].needed)
         number = operator.index(column) if is_whole(column) else 0  # type: ignore[arg-type] # it is
         if not isinstance(column, str) and not is_none and not 0 < number <= _MOST_COLUMNS:
             raise OptionError(
@@ -337,7 +347,7 @@ def stated_roles(
         if role in found:
             raise OptionError(f"columns: {COLUMNS[role].public} is stated twice")
         for other, taken in found.items():
-            if taken == column:
+            if taken == column is not NO_COLUMN:
                 raise _two_roles(column, other, role)
         found[role] = column
     return found

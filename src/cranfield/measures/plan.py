@@ -336,7 +336,9 @@ def _those(wanted: Callable[[Definition], Any]) -> str:
 def _not_of_groups(one: Measure) -> MeasureError:
     return MeasureError(
         f"{one} takes one grade for each document, and these judgments are in groups; measures of "
-        f"groups, subtopics and preferences are {_those(lambda each: each.traits.takes_groups)}"
+        f"groups, subtopics and preferences are {_those(lambda each: each.traits.takes_groups)}. "
+        "A column that was read as groups and is something else: columns={'qrels': {'group': "
+        "None}}, --qrels-columns group=-"
     )
 
 

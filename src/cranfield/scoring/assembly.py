@@ -52,6 +52,8 @@ class Assembly:
     ) -> Scores:
         """Return the scores of a run that has met the judgments; `values` are those of Scores."""
         recipe = {**self._how, "run": met.run.form}
+        if met.run.made_of is not None:
+            recipe["made_of"] = met.run.made_of.said
         notes = [*counts.notes(), *met.notes, *self._ideals]
         if bounds is not None:
             recipe["bounds"] = True

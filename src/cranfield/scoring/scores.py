@@ -135,8 +135,7 @@ class _Table(Shown):
                 "notes": [note.to_dict() for note in one.notes],
                 "all": one.plain(one.means()),
             }
-            if "retrieved" in one.recipe:
-                run["retrieved"] = one.recipe["retrieved"]
+            run |= {of: one.recipe[of] for of in ("made_of", "retrieved") if of in one.recipe}
             if one.bounds is not None:
                 proved = one.bounds.proved.T.tolist()
                 run["bounds"] = {
@@ -163,7 +162,7 @@ class _Table(Shown):
                 run["queries"] = {query: one.plain(values) for query, values in each.items()}
             runs.append(run)
         recipe = dict(self._runs[0].recipe)
-        for of_run in ("run", "retrieved"):  # each run has its own
+        for of_run in ("run", "made_of", "retrieved"):  # each run has its own
             recipe.pop(of_run, None)
         return {"recipe": recipe, "runs": runs}
 

@@ -17,7 +17,7 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columns import NAMES as COLUMN_NAMES
 from cranfield.formats.small.read import Document, Form, Origin, Table, number_of, read_table
 from cranfield.formats.source import Source
-from cranfield.notes import Note
+from cranfield.notes import Note, merged, note_of
 
 Layout = Literal["measures", "systems"]
 
@@ -59,7 +59,9 @@ class ScoreRows:
     measure if the columns are systems. `summaries` counts the values over all queries, by the text
     instead of a query's id; `texts` counts the values that are not numbers, by measure. `missing`
     counts the empty cells. `recipe` is how the scores were computed, and `retrieved` a sketch of
-    the documents that each system retrieved, if the file has them.
+    the documents that each system retrieved, if the file has them; `made_of` is what these
+    documents were made of, of systems where they were mapped. `warnings` were given when the
+    scores were computed, by system.
     """
 
     scores: Mapping[tuple[System, Measure], Mapping[str, float]]
@@ -68,6 +70,8 @@ class ScoreRows:
     missing: int = 0
     recipe: Mapping[str, Any] = field(default_factory=dict)
     retrieved: Mapping[System, str] = field(default_factory=dict)
+    made_of: Mapping[System, str] = field(default_factory=dict)
+    warnings: Sequence[tuple[str, Note]] = ()
 
     def notes(self) -> list[Note]:
         """Return what was left out, in words."""
@@ -78,7 +82,7 @@ class ScoreRows:
         if self.texts:
             text = f"Left out, as they are not numbers: {', '.join(self.texts)}."
             notes.append(Note("texts", "info", text))
-        return notes
+        return [*notes, *merged(self.warnings)]
 
 
 def file_name_of(path: Any) -> str:
@@ -109,12 +113,20 @@ def score_rows(
         recipe = found.value.get("recipe")
         if not isinstance(recipe, Mapping):
             return scores
-        sketches: dict[System, str] = {
-            found.id_of(None, run.get("run")): run["retrieved"]
-            for run in found.value["runs"]
-            if isinstance(run.get("retrieved"), str)
-        }
-        return replace(scores, recipe=recipe, retrieved=sketches)
+        runs = {found.id_of(None, run.get("run")): run for run in found.value["runs"]}
+        sketches, made_of = (
+            {name: run[what] for name, run in runs.items() if isinstance(run.get(what), str)}
+            for what in ("retrieved", "made_of")
+        )
+        noted = (
+            (name, note_of(one))
+            for name, run in runs.items()
+            for one in _list(run.get("notes"))
+        )
+        grave = [(name, note) for name, note in noted if note is not None and note.is_grave]
+        return replace(
+            scores, recipe=recipe, retrieved=sketches, made_of=made_of, warnings=grave
+        )
     ids, scores_of = found.value.get("query_ids"), found.value.get("scores")
     if isinstance(ids, list) and isinstance(
         scores_of, Mapping
@@ -201,6 +213,10 @@ def no_score(system: str, measure: Measure, query: str, value: object) -> InputE
         f"{system}: {measure or 'score'} of query {query!r} is {value!r:.40}: expected a number of "
         f"at most {GREATEST:g}"
     )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _is_empty(value: Any) -> bool:
