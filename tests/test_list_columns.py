@@ -1,5 +1,6 @@
 """Columns of lists, of every kind that Arrow has: to the bit as one row for each document."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from helpers.notes import codes
 from pyarrow import parquet
 
-from cranfield import InputError, Qrels, Run, evaluate
+from cranfield import InputError, Qrels, Run, evaluate, read_run
 from cranfield.formats.block import SIZES
 
 MEASURES = "nDCG@3 AP RR NumRet NumRel"
@@ -113,6 +114,7 @@ FORMS: dict[str, Callable[[dict[str, Any]], Any]] = {
     ),
     "pandas": pd.DataFrame,
     "pandas, lists of dicts": lambda columns: structs(columns).to_pandas(),
+    "rows with objects": lambda columns: structs(columns).to_pylist(),
     "pandas, arrays": lambda columns: pa.table(columns).to_pandas(),
 }
 
@@ -170,6 +172,72 @@ def test_a_struct_that_is_missing_is_named() -> None:
 def test_fields_of_structs_are_found_or_stated(columns: Any) -> None:
     found = evaluate(FLAT_QRELS, Run(structs(run_columns()), columns=columns), MEASURES)
     assert found.values.tobytes() == evaluate(FLAT_QRELS, FLAT_RUN, MEASURES).values.tobytes()
+
+
+RUN = structs(run_columns()).to_pylist()
+OBJECTS: dict[str, Any] = {
+    "list": RUN,
+    "list whose first is empty": [{"user": "none", "recommendations": []}, *RUN],
+    "lines": "".join(json.dumps(row) + "\n" for row in RUN),
+    "lines of which the first is empty": "".join(
+        json.dumps(row) + "\n" for row in [{"user": "none", "recommendations": []}, *RUN]
+    ),
+    "by query": {row["user"]: row["recommendations"] for row in RUN},
+    "by query, the first empty": {"a": [], **{row["user"]: row["recommendations"] for row in RUN}},
+}
+
+
+@pytest.mark.parametrize("form", OBJECTS)
+def test_objects_in_lists_of_json_are_read(form: str, tmp_path: Path) -> None:
+    data = OBJECTS[form]
+    path = tmp_path / ("run.jsonl" if isinstance(data, str) else "run.json")
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    expected = evaluate(FLAT_QRELS, FLAT_RUN, MEASURES)
+    found = evaluate(FLAT_QRELS, str(path), MEASURES)
+    assert found.values.tobytes() == expected.values.tobytes()
+    if not isinstance(data, str):
+        again = evaluate(FLAT_QRELS, Run(data), MEASURES)
+        assert again.values.tobytes() == expected.values.tobytes()
+
+
+def test_other_names_of_fields_are_stated(tmp_path: Path) -> None:
+    data = {
+        row["user"]: [{"sku": one["item"], "sim": one["rating"]} for one in row["recommendations"]]
+        for row in RUN
+    }
+    (path := tmp_path / "run.json").write_text(json.dumps(data))
+    expected = evaluate(FLAT_QRELS, FLAT_RUN, MEASURES).values.tobytes()
+    columns = {"doc_id": "sku", "score": "sim"}
+    assert evaluate(FLAT_QRELS, Run(data, columns=columns), MEASURES).values.tobytes() == expected
+    run = read_run(path, columns=columns)
+    assert evaluate(FLAT_QRELS, run, MEASURES).values.tobytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ([{"item": 5, "rating": 1}, 7], "an object with 'item' in column 'recommendations', got"),
+        (
+            [{"item": 5, "rating": 1}, {"rating": 7}],
+            "an id in column 'recommendations.item' is empty",
+        ),
+        ([{"item": 5, "rating": 1}, {"item": 7}], "expected a number as the score"),
+        ([{"item": 5, "rating": 1}, {"item": 7, "rating": "x"}], "expected a number as the score"),
+    ],
+)
+def test_an_object_with_a_fault_is_named_or_left_out(wrong: Any, said: str, tmp_path: Path) -> None:
+    data = [*RUN[:3], {"user": 3, "recommendations": wrong}, *RUN[4:]]
+    lines = tmp_path / "run.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in data))
+    with pytest.raises(InputError, match=said) as error:
+        evaluate(FLAT_QRELS, read_run(lines), MEASURES)
+    assert error.value.line == 4
+    with pytest.raises(InputError, match=said):
+        evaluate(FLAT_QRELS, Run(data), MEASURES)
+    for run in (Run(data, errors="skip"), read_run(lines, errors="skip")):
+        scores = evaluate(FLAT_QRELS, run, MEASURES)
+        assert "left-out" in codes(scores.notes)
+        assert scores.counts.without_results == 1
 
 
 def test_structs_of_both_sides_stand_in_one_table() -> None:

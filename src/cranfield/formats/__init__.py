@@ -9,6 +9,7 @@ from typing import Any
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Errors, Rows, check_errors
 from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, What, plain_name
+from cranfield.formats.fields import as_row
 from cranfield.formats.frames import arrow_table, is_sparse, is_stream, table_rows
 from cranfield.formats.groups import groups_of_dict
 from cranfield.formats.header import NO_IDS, columns_for, listed_names
@@ -43,6 +44,9 @@ def rows_of(
         groups = groups_of_dict(data) if what is What.QRELS else None
         if groups is not None:
             return groups
+        if what is What.RUN and _are_objects(data):
+            listed = [as_row(query, its) for query, its in data.items()]
+            return apart(table_rows(listed, what, columns, errors), what, columns)
         has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
         graded = what is What.RUN or has_numbers
         try:
@@ -50,12 +54,18 @@ def rows_of(
             rows.is_ranking = not has_numbers
             return rows
         except DuplicateError:
-            listed = DictOfLists(data, what)
-            listed.graded = graded
-            return listed
+            of_lists = DictOfLists(data, what)
+            of_lists.graded = graded
+            return of_lists
     if isinstance(data, Rows):
         return data
     return apart(table_rows(data, what, columns, errors), what, columns)
+
+
+def _are_objects(data: Mapping[Any, Any]) -> bool:
+    """Tell whether a dict has lists of objects: by the first one that is not empty."""
+    first = next((its for its in data.values() if not isinstance(its, list) or its), None)
+    return isinstance(first, list) and isinstance(first[0], Mapping)
 
 
 def rows_of_lists(lists: Sequence[Any], what: What) -> Rows:

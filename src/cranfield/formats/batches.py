@@ -14,7 +14,7 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.rows import changes
 from cranfield.errors import InputError
-from cranfield.formats.arrow_lists import field_of, fields_of, is_list, listed
+from cranfield.formats.arrow_lists import field_of, is_list, listed, structs_in
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
@@ -25,6 +25,7 @@ from cranfield.formats.columns import (
     numbers_in,
     understood,
 )
+from cranfield.formats.fields import fields_of
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.values import graded, spoilt, whole_numbers
 
@@ -39,7 +40,7 @@ class NamedColumns(Rows):
         self, schema: "pa.Schema", what: What, stated: ColumnsLike | None, source: str, form: str
     ) -> None:
         self.name = source
-        self._fields, stated = fields_of(schema, what, stated)
+        self._fields, stated = fields_of(schema.names, structs_in(schema), what, stated)
         self.names = names = [*schema.names, *self._fields]
         self._found = take_columns(names, what, stated, source)
         self.taken = {role: names[at] for role, at in self._found.items()}

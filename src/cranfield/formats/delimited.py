@@ -17,7 +17,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Cells, Role
-from cranfield.formats.columns import NO_COLUMN, IDS, ColumnsLike, What, understood
+from cranfield.formats.columns import IDS, NO_COLUMN, ColumnsLike, What, understood
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import (
     find_columns,

@@ -14,6 +14,7 @@ from cranfield.errors import InputError
 from cranfield.formats.batches import NamedColumns
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What
+from cranfield.formats.fields import Field, fields_of, objects_in
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.objects import refuse_lists_of_ids
@@ -325,11 +326,16 @@ class ObjectRows(Rows):
         what: What,
         stated: ColumnsLike | None,
     ) -> None:
-        self._data, self._get, self.names = rows, get, names
-        found = take_columns(names, what, stated, what.called)
-        self.lists = list_columns(
-            names, found, what, stated, lambda at: _or_none(get(names[at]), rows[0])
-        )
+        self._data, self._get = rows, get
+        several = objects_in(row for row in rows if isinstance(row, Mapping))
+        self._fields, stated = fields_of(names, several, what, stated)
+        self.names = every = [*names, *self._fields]
+        found = take_columns(every, what, stated, what.called)
+
+        def first(at: int) -> Any:
+            return [] if every[at] in self._fields else _or_none(get(every[at]), rows[0])
+
+        self.lists = list_columns(every, found, what, stated, first)
         self.form, self.name = "rows with lists", what.called
 
     def cells(self) -> Iterator[Cells]:
@@ -338,11 +344,27 @@ class ObjectRows(Rows):
         def where(first: int, row: int) -> tuple[None, str]:
             return None, f"row {first + row}: {self._data[first + row]!r:.120}"
 
-        read = {role: self._get(name) for role, name in self.lists.items()}
+        fields = {role: self._fields.get(name) for role, name in self.lists.items()}
+        read = {
+            role: self._get(self.lists[role] if field is None else field.column)
+            for role, field in fields.items()
+        }
         for begin in range(0, len(self._data), SIZES.lists):
             rows = self._data[begin : begin + SIZES.lists]
-            columns = {role: [_or_none(one, row) for row in rows] for role, one in read.items()}
-            yield Cells(columns, partial(where, begin))
+            every = [self._held(read, fields, row) for row in rows]
+            yield Cells.of(self.lists, every, partial(where, begin))
+
+    def _held(
+        self,
+        read: Mapping[Role, Callable[[Any], Any]],
+        fields: Mapping[Role, Field | None],
+        row: Any,
+    ) -> Sequence[Any] | InputError:
+        cells = ((fields[role], _or_none(one, row)) for role, one in read.items())
+        try:
+            return [cell if field is None else field.each(cell) for field, cell in cells]
+        except InputError as error:
+            return error
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Raise an error: these rows are read as cells."""

@@ -9,9 +9,9 @@ from typing import Any
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Role
 from cranfield.formats.columns import (
-    NO_COLUMN,
     COLUMNS,
     IDS,
+    NO_COLUMN,
     ColumnsLike,
     ColumnsOfBoth,
     What,

@@ -17,7 +17,7 @@ from cranfield.formats.columns import What
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.identifiers import are_ids, id_bytes
 from cranfield.formats.json_text import Repeated, Window, WrittenNumber
-from cranfield.formats.jsonl import JsonLines, JsonList, looks_like_lines
+from cranfield.formats.jsonl import JsonLines, JsonList, JsonOfObjects, looks_like_lines
 from cranfield.formats.objects import LISTS, MOST_COLUMNS, may_be_columns, refuse_columns
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK
@@ -27,6 +27,10 @@ _AS_TABLE = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='r
 _LIST_IN_LIST = re.compile(rb"\[\s*\[")
 # An object with a list as its first value.
 _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
+# An object with a list of objects as its first value that is not an empty list.
+_OBJECTS_IN_LIST = re.compile(
+    rb'\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*\[\s*\]\s*,\s*)*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*\{', re.DOTALL
+)
 
 
 Member = tuple[int, str, Any]  # the number of its line, the query, and its value
@@ -265,6 +269,8 @@ def _rows(file: Beginning) -> Rows:
     if looks_like_lines(file.sample):  # some tools write JSON lines to a .json file
         file.refuse_long_line()
         return JsonLines(file.source, file.what, file.sample, file.columns)
+    if file.what is What.RUN and _OBJECTS_IN_LIST.match(text):
+        return JsonOfObjects(file.source, file.what, file.sample, file.columns)
     if _LIST_IN_LIST.match(text):
         return JsonLists(file.source, file.what, file.sample)
     if text.startswith(b"["):
@@ -292,7 +298,7 @@ FORMATS = (
         ),
         runs=Holds(
             "`{query: {document: score}}`, `{query: [document, ...]}`, `[[document, ...], ...]`, "
-            "or a list of objects",
+            "a list of objects, or `{query: [object, ...]}`",
             ("score", "rank"),
             one_number=True,
         ),

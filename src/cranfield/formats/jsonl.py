@@ -1,16 +1,18 @@
 """JSON rows: JSON lines, and a list of objects, with the names of columns."""
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError
 from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
 from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, understood
+from cranfield.formats.fields import as_row, fields_of, objects_in
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import id_bytes
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_TRIED = 1000  # rows in which a list that is not empty is looked for
+
+
 class JsonLines(Lines):
     """Lines, each a JSON object with the names of columns."""
 
@@ -35,13 +40,17 @@ class JsonLines(Lines):
     ) -> None:
         begin = 3 if sample.startswith(BYTE_ORDER_MARK) else 0
         number, text, first = self.first(source, sample[begin:])
-        names = list(first)
+        rows = chain([first], self.following(source, sample[begin:]))
+        self._fields, stated = fields_of(
+            list(first), objects_in(islice(rows, _TRIED)), what, stated
+        )
+        names = [*first, *self._fields]
         try:
             found = take_columns(names, what, stated, source.name)
         except InputError as error:
             raise error.at(source.name, number, text) from None
         self._names = self.taken = {role: names[at] for role, at in found.items()}
-        values = list(first.values())
+        values = [*first.values(), *([] for _ in self._fields)]
         self.lists = list_columns(names, found, what, stated, values.__getitem__)
         self.names = names
         # Ids that are numbers in the first line are expected to be numbers in all.
@@ -58,6 +67,13 @@ class JsonLines(Lines):
             return number, text, dict(_record_of(line))
         except InputError as error:
             raise error.at(source.name, number, text) from None
+
+    def following(self, source: Source, sample: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the sample, as far as they can be read."""
+        for line in sample.split(b"\n")[:-1]:
+            with contextlib.suppress(InputError):
+                if line.strip():
+                    yield dict(_record_of(line))
 
     def place(self, role: Role) -> str:
         """Return the column of a role, in words."""
@@ -116,11 +132,19 @@ class JsonLines(Lines):
     def held(self, value: Any) -> Sequence[Any] | InputError:
         """Return an object's values of the columns of `lists`; None for a missing one."""
         if isinstance(value, dict):
-            return [value.get(name) for name in self.lists.values()]
+            fields = [(self._fields.get(name), name) for name in self.lists.values()]
+            try:
+                return [
+                    value.get(name) if field is None else field.each(value.get(field.column))
+                    for field, name in fields
+                ]
+            except InputError as error:
+                return error
         if not isinstance(value, Repeated):
             return InputError("expected a JSON object", kind="columns")
         names = [name for name, _ in value]
         for wanted in self.lists.values():
+            wanted = self._fields[wanted].column if wanted in self._fields else wanted
             if names.count(wanted) > 1:
                 return InputError(f"has more than one {wanted!r}", kind="columns")
         return self.held(dict(value))
@@ -176,7 +200,7 @@ class JsonList(JsonLines):
 
     def first(self, source: Source, sample: bytes) -> tuple[int, str, dict[str, Any]]:
         """Return the first row: the number of its line, its text, and its values."""
-        for line, value in _elements(source, heard=False):
+        for line, value in self._elements(source, heard=False):
             if isinstance(value, dict):
                 return line, _shown(value), value
             problem, hint = "expected a JSON object", None
@@ -189,6 +213,20 @@ class JsonList(JsonLines):
             raise InputError(problem, source=source.name, line=line, text=_shown(value), hint=hint)
         raise InputError("holds no rows", source=source.name)
 
+    def following(self, source: Source, sample: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the rows, as far as they can be read."""
+        with contextlib.suppress(InputError):
+            for _, value in self._elements(source, heard=False):
+                if isinstance(value, dict):
+                    yield value
+
+    def _elements(self, source: Source, *, heard: bool = True) -> Iterator[tuple[int, Any]]:
+        """Yield (number of the line, value) of the list's elements."""
+        with source.open(heard=heard) as stream:
+            text = Window(stream, source, RECORDS)
+            for line in text.members("[]"):
+                yield line, text.value()
+
     def cells(self) -> Iterator[Cells]:
         """Yield the columns of `lists`."""
 
@@ -196,7 +234,7 @@ class JsonList(JsonLines):
             line, value = held[row]
             return line, _shown(value)
 
-        elements = _elements(self.source)
+        elements = self._elements(self.source)
         while held := list(islice(elements, SIZES.lists)):
             rows = [self.held(value) for _, value in held]
             yield Cells.of(self.lists, rows, partial(where, held))
@@ -205,7 +243,7 @@ class JsonList(JsonLines):
         """Yield the rows in blocks."""
         roles = tuple(wanted)
         held: list[Record] = []
-        for line, value in _elements(self.source):
+        for line, value in self._elements(self.source):
             raw = _shown(value).encode("utf-8", "replace")
             if not isinstance(value, dict | Repeated):
                 fault = InputError("expected a JSON object", kind="columns")
@@ -222,6 +260,26 @@ class JsonList(JsonLines):
         yield partial(self._by_line, held, roles, _where_in(held), errors)
 
 
+class JsonOfObjects(JsonList):
+    """A JSON object with a query's documents as objects: {query: [{"doc_id": ...}, ...]}."""
+
+    kind = "JSON object of lists"
+
+    def __init__(
+        self, source: Source, what: What, sample: bytes, stated: ColumnsLike | None
+    ) -> None:
+        super().__init__(source, what, sample, stated)
+        self.names = ()  # it is no table that may hold both sides
+
+    def _elements(self, source: Source, *, heard: bool = True) -> Iterator[tuple[int, Any]]:
+        with source.open(heard=heard) as stream:
+            text = Window(stream, source, RECORDS)
+            for line in text.members("{}"):
+                query = text.value()
+                text.take(":")
+                yield line, as_row(query, text.value())
+
+
 def _where_in(records: list[Record]) -> Callable[..., tuple[int | None, str | None]]:
     def where(row: int, kept: list[int] | None = None) -> tuple[int, str]:
         record = records[row if kept is None else kept[row]]
@@ -233,14 +291,6 @@ def _where_in(records: list[Record]) -> Callable[..., tuple[int | None, str | No
 def _shown(value: Any) -> str:
     """Return an element of a JSON list as text for errors."""
     return f"{dict(value) if isinstance(value, dict) else value!r:.200}"
-
-
-def _elements(source: Source, *, heard: bool = True) -> Iterator[tuple[int, Any]]:
-    """Yield (number of the line, value) of a JSON list's elements."""
-    with source.open(heard=heard) as stream:
-        text = Window(stream, source, RECORDS)
-        for line in text.members("[]"):
-            yield line, text.value()
 
 
 def _record_of(line: bytes) -> list[tuple[str, Any]]:

@@ -114,18 +114,20 @@ def score_rows(
         if not isinstance(recipe, Mapping):
             return scores
         runs = {found.id_of(None, run.get("run")): run for run in found.value["runs"]}
-        sketches, made_of = (
-            {name: run[what] for name, run in runs.items() if isinstance(run.get(what), str)}
-            for what in ("retrieved", "made_of")
-        )
+
+        def texts(what: str) -> dict[System, str]:
+            return {name: run[what] for name, run in runs.items() if isinstance(run.get(what), str)}
+
         noted = (
-            (name, note_of(one))
-            for name, run in runs.items()
-            for one in _list(run.get("notes"))
+            (name, note_of(one)) for name, run in runs.items() for one in _list(run.get("notes"))
         )
         grave = [(name, note) for name, note in noted if note is not None and note.is_grave]
         return replace(
-            scores, recipe=recipe, retrieved=sketches, made_of=made_of, warnings=grave
+            scores,
+            recipe=recipe,
+            retrieved=texts("retrieved"),
+            made_of=texts("made_of"),
+            warnings=grave,
         )
     ids, scores_of = found.value.get("query_ids"), found.value.get("scores")
     if isinstance(ids, list) and isinstance(

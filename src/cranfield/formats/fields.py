@@ -1,0 +1,138 @@
+"""Fields of objects in lists: a cell may hold [{"item": "d1", "score": 0.5}, ...].
+
+Search engines and vector stores answer so, and Spark's recommendForAllUsers writes such a list of
+structs for each user. Each field that is needed is read as a separate list.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cranfield.errors import InputError
+from cranfield.formats.block import Role
+from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, plain_name
+from cranfield.formats.header import stated_roles
+
+
+class Field(NamedTuple):
+    """A field of the objects in a column of lists."""
+
+    column: str
+    name: str
+
+    @property
+    def public(self) -> str:
+        """Its name for users."""
+        return f"{self.column}.{self.name}"
+
+    def each(self, cell: Any) -> Any:
+        """Return the list of this field of the objects in a cell; another cell is unchanged.
+
+        Raises InputError for an element that is no object.
+        """
+        if not isinstance(cell, list | tuple):
+            return cell
+        for one in cell:
+            if not isinstance(one, Mapping):
+                raise InputError(
+                    f"expected an object with {self.name!r} in column {self.column!r}, got "
+                    f"{one!r:.80}",
+                    kind="columns",
+                )
+        return [one.get(self.name) for one in cell]
+
+
+Fields = Mapping[str, Field]  # by the public name
+
+
+def objects_in(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the columns whose cells are lists of objects, and the fields of these.
+
+    A column whose list is empty in the first row is looked for in the next ones.
+    """
+    found: dict[str, list[str]] = {}
+    unknown: set[str] | None = None  # the columns with empty lists so far
+    for row in rows:
+        names = row if unknown is None else unknown & row.keys()
+        lists = {name: row[name] for name in names if isinstance(row[name], list | tuple)}
+        for name, cell in lists.items():
+            if len(cell) and isinstance(cell[0], Mapping):
+                found[name] = list(map(str, cell[0]))
+        filled = {name for name, cell in lists.items() if len(cell)}
+        unknown = ({*lists} if unknown is None else unknown) - filled
+        if not unknown:
+            break
+    return found
+
+
+def as_row(query: Any, listed: Any) -> dict[str, Any]:
+    """Return a query and its list of objects as a row of a table of runs."""
+    return {"query_id": query, "retrieved": listed}
+
+
+def fields_of(
+    names: Sequence[str],
+    several: Mapping[str, list[str]],
+    what: What,
+    stated: ColumnsLike | None,
+) -> tuple[Fields, ColumnsLike | None]:
+    """Return the fields to read from lists of objects, and the role of each, as if stated.
+
+    `names` are those of all columns, `several` has the fields of those that hold such lists. They
+    belong to the column that is stated for the documents, or has a usual name for several
+    documents, as `recommendations`; or else to the only such column of a table without documents.
+    """
+    if not several:
+        return {}, stated
+    given = stated_roles(stated, what, names)
+    column = _column(names, several, given.get("doc"), what)
+    if column is None:
+        return {}, stated
+    found: dict[str, Field] = {}
+    roles: dict[str, str | int | None] = {}
+    numbers: list[Role] = ["score", "rank", "cost"] if what is What.RUN else ["grade"]
+    for role in ("doc", *numbers):
+        wanted = given.get(role)
+        if role in given and wanted not in several[column] and wanted != column:
+            if role == "doc":
+                return {}, stated
+            continue  # a separate column, or none
+        field = wanted if wanted in several[column] else _named(several[column], role, what)
+        if field is not None:
+            one = Field(column, str(field))
+            found[one.public], roles[COLUMNS[role].public] = one, one.public
+        elif role == "doc":
+            return {}, stated
+    others = {COLUMNS[role].public: its for role, its in given.items()}
+    return found, {**others, **roles}
+
+
+def _column(
+    names: Sequence[str], several: Mapping[str, list[str]], wanted: str | int | None, what: What
+) -> str | None:
+    """Return the column of objects with documents and their numbers as fields; None without one."""
+    if isinstance(wanted, int):
+        wanted = names[wanted - 1] if wanted <= len(names) else None
+    if wanted is not None:
+        if wanted in several:
+            return wanted
+        holding = [name for name, fields in several.items() if wanted in fields]
+        return holding[0] if len(holding) == 1 and wanted not in names else None
+    own = COLUMNS["doc"].lists[what]
+    called = [name for name in several if plain_name(name) in own]
+    if called:
+        return called[0] if len(called) == 1 else None
+    plain = {plain_name(name) for name in names}
+    of_any = {
+        *COLUMNS["doc"].names,
+        *(name for one in COLUMNS["doc"].lists.values() for name in one),
+    }
+    only = list(several)
+    return only[0] if len(only) == 1 and plain.isdisjoint(of_any) else None
+
+
+def _named(fields: list[str], role: Role, what: What) -> str | None:
+    """Return the field with a usual name of the role; for a run, a rating is a score, too."""
+    known = [*COLUMNS[role].names, *COLUMNS[role].lists.get(what, ())]
+    known += ["id", "_id"] if role in IDS else ["rating"] if role == "score" else []
+    plain = {plain_name(field): field for field in fields}
+    return next((plain[name] for name in known if name in plain), None)
