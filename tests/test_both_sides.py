@@ -234,7 +234,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a fraction as id": ({"retrieved_ids": [0.5]}, "id", "text or a whole number"),
     "a fraction in a text": ({"retrieved_ids": "[0.5]"}, "id", "text or a whole number"),
     "an object": ({"expected_ids": {"a": 1}}, "columns", "holds objects"),
-    "objects": ({"retrieved_ids": [{"id": "a"}]}, "columns", "holds objects"),
+    "objects": ({"retrieved_ids": [{"title": "a"}]}, "columns", "holds objects"),
     "a set": ({"retrieved_ids": {"a", "b"}}, "columns", "has no order"),
     "a comma": ({"expected_ids": "a, b"}, "columns", "one id or several"),
     "numpy's print": ({"expected_ids": "['a' 'b']"}, "text", "no list that can be read"),
@@ -377,7 +377,7 @@ def test_a_column_that_may_be_a_grade_or_a_rank_is_not_passed_over(column: str) 
     frame = pd.DataFrame([(*pair, 3) for pair in PAIRS], columns=["user", "item", column])
     with pytest.raises(InputError, match=f"no column 'relevance'; .*'{column}'") as caught:
         Qrels(frame)
-    assert "relevance=None" in str(caught.value.hint)
+    assert "'relevance': None" in str(caught.value.hint)
     assert ("looks like a run" in str(caught.value.hint)) == (column != "stars")
     assert not Qrels(frame, columns={"relevance": None}).graded
     assert Qrels(frame, columns={"relevance": column}).to_dict()["v"] == {"i": 3}

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from helpers import oracle
+from helpers.commands import invoke
 
 from cranfield import (
     InputError,
     Measure,
     MeasureError,
+    OptionError,
     Qrels,
     definitions,
     evaluate,
@@ -198,6 +200,31 @@ def test_the_formats_hold_the_same(write: Write) -> None:
         assert read_qrels(path, form).to_dict() == data
     assert repr(Qrels(data)) == "Qrels(2 queries, 4 judgments in 3 groups)"
     assert Qrels(data).query_ids == ["q0", "q1"]
+
+
+def test_rows_that_are_all_relevant_may_have_groups_or_a_column_that_is_called_so(
+    write: Write,
+) -> None:
+    path = write("bought.csv", "user,item,group\n1,a,x\n1,b,y\n2,c,x\n")
+    run = {"1": ["a", "z"], "2": ["c"]}
+    grouped = read_qrels(path, columns={"relevance": None})
+    assert evaluate(grouped, run, "StRecall@2").per_query("StRecall@2") == {"1": 1 / 2, "2": 1}
+    with pytest.raises(MeasureError, match="--qrels-columns group=-"):
+        evaluate(grouped, run, "P@2")
+    plain = read_qrels(path, columns={"relevance": None, "group": None})
+    assert plain.to_dict() == {"1": {"a": 1, "b": 1}, "2": {"c": 1}}
+    done = invoke(
+        "evaluate",
+        path,
+        write("a.run", "1 Q0 a 1 2 t\n"),
+        "-m",
+        "P@1",
+        "--qrels-columns",
+        "relevance=-,group=-",
+    )
+    assert done.exit_code == 0
+    with pytest.raises(OptionError, match="query_id=None: expected a column"):
+        read_qrels(path, columns={"relevance": None, "query_id": None})
 
 
 def test_subgroups_of_a_file(write: Write) -> None:

@@ -318,13 +318,17 @@ def takes(
 
 
 # Options of the command line that in Python are done to a run before: what to write.
-_BEFORE = dict.fromkeys(
+_INSTEAD = dict.fromkeys(
     ("map_docs", "map_docs_pattern", "map_docs_keep"),
     "chunks become documents before, by Run(rows).map_docs(...), or read_run(path).map_docs(...), "
     "in the place of the run; of a table of both sides, Qrels(rows), or read_qrels(path), in that "
     "of the qrels",
 )
-_BEFORE["span_pattern"] = "spans are found before, by Run(rows).spans(...) in the place of the run"
+_INSTEAD["queries"] = (
+    "systems are compared over the same queries; missing='drop' leaves out those that one of them "
+    "has not answered"
+)
+_INSTEAD["span_pattern"] = "spans are found before, by Run(rows).spans(...) in the place of the run"
 
 
 def refuse_others(
@@ -348,8 +352,8 @@ def refuse_others(
     for name in given:
         if name in ("metric", "metrics", "measure") and "measures" in known:
             raise TypeError(f"{called}() takes measures={given[name]!r:.80}, not {name}=...")
-        if name not in known and name in _BEFORE:
-            raise TypeError(f"{called}() takes no {name}=...: {_BEFORE[name]}")
+        if name not in known and name in _INSTEAD:
+            raise TypeError(f"{called}() takes no {name}=...: {_INSTEAD[name]}")
         if name in ("qrels_columns", "run_columns") and "columns" in known:
             side = name.removesuffix("_columns")
             raise TypeError(

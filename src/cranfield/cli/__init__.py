@@ -93,6 +93,10 @@ _SAVED_FIRST = (
     "Save the scores first: cranfield evaluate QRELS RUN... --convention NAME -q -o scores.json; "
     "then --saved scores.json."
 )
+_SAME_QUERIES = (
+    "Systems are compared over the same queries: --missing drop leaves out those that one of them "
+    "has not answered."
+)
 _MEANT |= {"--doc-map": "--map-docs", "--collapse": "--map-docs-keep"}
 
 
@@ -102,6 +106,8 @@ def _pointing(error: click.NoSuchOption) -> click.UsageError:
     known = {spelt for one in (error.ctx.command.params if error.ctx else []) for spelt in one.opts}
     if typed == "--convention" and "--saved" in known:
         return click.UsageError(f"{error.message} {_SAVED_FIRST}", error.ctx)
+    if typed == "--queries" and "--missing" in known:
+        return click.UsageError(f"{error.message.split(' (')[0]} {_SAME_QUERIES}", error.ctx)
     meant = _MEANT.get(typed)
     if meant not in known:
         command = error.ctx.info_name if error.ctx else None

@@ -35,6 +35,7 @@ from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
 from cranfield.scoring.arguments import Reading, arranged, check_scores
+from cranfield.scoring.assembly import options_of
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
 from cranfield.scoring.joint_bounds import judged_measure
 from cranfield.scoring.scores import Systems
@@ -235,7 +236,8 @@ def _evaluated(
             )
     recipe = {**next(iter(systems.values())).recipe}
     recipe["run"] = {name: one.form for name, one in named.items()}
-    notes = without_number(systems.notes)
+    notes = [one for one in without_number(systems.notes) if one.code not in _OF_EACH]
+    notes += options_of(judging)
     texts = [str(one) for one in asked if one.definition.is_text]
     if texts:
         said = f"Not compared, since they are texts: {', '.join(texts)}."
@@ -269,6 +271,8 @@ def _named(measure: str | Measure) -> Sequence[str | Measure]:
         return [measure]
 
 
+# Notes on the queries of each run, which are those of all here, and on its options.
+_OF_EACH = ("options", "without-run")
 _MISSING_HINT = (
     "missing='zero' counts such a query as 0, missing='drop' leaves it out for every system"
 )

@@ -76,10 +76,10 @@ def _on_little_judged(result: Result, settings: Settings) -> list[str]:
     little = {one.name for one in result.systems if one.little_judged}
     said = (
         [
-            "! more than 0.05 below the share of another system: its mean may be too low, since "
+            "! more than 0.05 below the share of another system: its mean may be too low, where "
             "unjudged documents count as not relevant."
         ]
-        if little
+        if little and parse(result.measure).bounds != "none"
         else []
     )
     bounded = [
@@ -98,10 +98,11 @@ def _on_little_judged(result: Result, settings: Settings) -> list[str]:
 def of_unjudged(result: Result) -> str:
     """Return the legend of the column with the bounds of differences, known or not."""
     if all(one.unjudged_low is None for one in result.pairs):
+        if parse(result.measure).bounds in ("none", "refused"):
+            return f"unjudged: {result.measure} has no bounds of diff."
         return (
-            f"unjudged: {result.measure} has no bounds of diff: it also depends on how many "
-            "relevant documents there are that no run retrieved. --judged-only compares without "
-            "unjudged documents."
+            f"unjudged: {result.measure} has no bounds of diff: it also depends on documents that "
+            "the run did not retrieve. --judged-only compares without unjudged documents."
         )
     text = "unjudged: bounds of diff over all grades of unjudged documents."
     return f"{text}{ideal_moves(result)}"

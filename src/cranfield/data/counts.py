@@ -6,7 +6,7 @@ from cranfield.data.averaged import WHY
 from cranfield.notes import Note
 from cranfield.render.numbers import queries_of
 
-_UNANSWERED = "Each would score 0: no mean to hold against that of a run which has them."
+_UNANSWERED = "Each would score 0: do not compare this mean with that of a run that has them."
 _BESIDE = (
     ("without_results", "without results: counted as retrieving nothing."),
     (

@@ -31,9 +31,7 @@ class Assembly:
         slices: "LabelRows | None" = None,
     ) -> None:
         self._measures, self._slices = measures, slices
-        unusual = [f"{name}={value}" for name, value in judging.unusual().items()]
-        text = f"Options: {', '.join(unusual)}."
-        self._options = [Note("options", "info", text)] if unusual else []
+        self._options = options_of(judging)
         self._ideals = ideals_of(measures, qrels)
         self._how: dict[str, Any] = {
             "cranfield": __version__,
@@ -72,6 +70,13 @@ def _with_slices(scores: Scores, met: Met, slices: "LabelRows") -> Scores:
         (str(label), str(name), scores.of(rows, met.counts_of(rows))) for label, name, rows in parts
     ]
     return replace(scores, notes=(*scores.notes, *said), slices=tuple(sliced))
+
+
+def options_of(judging: Judging) -> list[Note]:
+    """Return a note on the options that are not at their defaults, if there are any."""
+    unusual = [f"{name}={value}" for name, value in judging.unusual().items()]
+    text = f"Options: {', '.join(unusual)}."
+    return [Note("options", "info", text)] if unusual else []
 
 
 def ideals_of(measures: Iterable[Measure], qrels: Qrels) -> list[Note]:
