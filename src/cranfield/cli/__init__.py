@@ -143,7 +143,7 @@ class _Commands(click.Group):
             case ["help", name, *more] if name not in COMMANDS and _is_measure(name):
                 args = ["measures", name, *more]
             case ["help", *names]:
-                args = [*names, "--help"]
+                args = ["--help"] if names == ["help"] else [*names, "--help"]
             case ["version"]:
                 args = ["--version"]
         return super().parse_args(ctx, args)
@@ -168,7 +168,7 @@ class _Commands(click.Group):
         except OptionError as error:
             raise Refused(self._as_typed(ctx, str(error))) from None
         except CranfieldError as error:
-            raise Refused(str(error)) from None
+            raise Refused(self._with_errors(ctx, str(error))) from None
         except click.NoSuchOption as error:
             raise quoted(_pointing(error)) from None
         except click.UsageError as error:
@@ -178,6 +178,14 @@ class _Commands(click.Group):
         except BrokenPipeError:  # the reader of the output has left
             raise _EndedError(getattr(signal, "SIGPIPE", signal.SIGTERM)) from None
 
+    def _with_errors(self, ctx: click.Context, text: str) -> str:
+        """Return a text that names --errors, where the command has none, for one that has."""
+        command = self.get_command(ctx, str(ctx.invoked_subcommand))
+        known = {spelt for one in (command.params if command else []) for spelt in one.opts}
+        if "--errors" in known:
+            return text
+        return text.replace("(--errors skip)", "(cranfield evaluate --errors skip)")
+
     def _as_typed(self, ctx: click.Context, text: str) -> str:
         """Return a text with `name='value'` of the command's options as they are typed."""
         command = self.get_command(ctx, str(ctx.invoked_subcommand))
@@ -186,7 +194,8 @@ class _Commands(click.Group):
                 value, typed = r"(?:'([^'\s]+)'|(?=[-\w.'\"]))", max(one.opts, key=len) + r" \1"
                 if one.is_flag:
                     value, typed = "True", typed[:-3]
-                text = re.sub(rf"(?<![-\w]){one.name}={value}", typed, text)
+                # Not within a measure, as P(rel=2).
+                text = re.sub(rf"(?<![-\w(]){one.name}={value}", typed, text)
         return text
 
 

@@ -39,7 +39,7 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     if not changes:
         flags.refuse_options(
-            {"query_texts"}, "has no effect without --changes, which shows queries"
+            {"query_texts"}, "(--topics) has no effect without --changes, which shows queries"
         )
     found = comparing.compared(qrels, runs)
     of_tables = {"means": means, "changes": changes or 0}

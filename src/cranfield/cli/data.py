@@ -377,7 +377,11 @@ def refuse_two_inputs(*paths: str) -> None:
 
 def _refuse_measures(*paths: str) -> None:
     """Raise InputError for a measure where a file is expected, and there is no such file."""
-    found = [path for path in paths if not is_file(path) and is_measure(path)]
+    found = [
+        path
+        for path in paths
+        if not is_file(path) and not path.startswith("-") and is_measure(path)
+    ]
     if found:
         raise InputError(
             f"no such file; {found[0]} is a measure", source=found[0], hint=say_measures(found)

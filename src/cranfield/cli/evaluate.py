@@ -68,7 +68,7 @@ def command(
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:
-        flags.refuse_options({"query_texts"}, "has no effect without -q")
+        flags.refuse_options({"query_texts"}, "(--topics) has no effect without -q")
     flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them comes first
     if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
         hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."

@@ -126,7 +126,7 @@ class Systems:
         if kind in (differences, scatter, by_relevant):
             drawn = two_of(found, found.results[0], *chosen[-2:])
             left_out = [one for one in found.aligned.names if one not in drawn]
-            if left_out:
+            if left_out and None in chosen[-2:]:
                 said = f"{' and '.join(drawn)} are drawn, of {len(drawn) + len(left_out)} systems"
                 note(f"{said}: --system and --other name two")
         self.canvas.write(kind(found, *chosen, style=self.canvas.style, **how))

@@ -34,7 +34,7 @@ _SHORT = re.compile(r"-\w*h")  # -h, or with other letters as in -qh
 # The options of other groups than the first that the short help shows, too.
 _USUAL = ("--format", "--output", "--per-query", "--saved", "--ties", "--queries", "--all-pairs")
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
-_FIRST = re.compile(r".*?[.:?](?= |$)", re.S)  # the first sentence
+_FIRST = re.compile(r".*?[.?](?= |$)", re.S)  # the first sentence
 
 
 def complete_files(_: click.Context, __: click.Parameter, typed: str) -> "list[CompletionItem]":
@@ -126,7 +126,7 @@ def _in_short(sentence: str) -> str:
     default = re.search(r"  \[default: [^\]]{1,20}\]$", sentence)
     if first is None:
         return sentence
-    return first[0].rstrip(".:") + "." + (default[0] if default else "")
+    return first[0] + (default[0] if default else "")
 
 
 def command(

@@ -13,7 +13,7 @@ from cranfield.cli.data import (
     refuse_two_inputs,
 )
 from cranfield.cli.several import Several, place_of, saved_option
-from cranfield.cli.terminal import Format, format_options, query_texts_option, show
+from cranfield.cli.terminal import Format, format_options, note, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import gate
 from cranfield.comparison.settings import Alignment, GateSettings
@@ -66,7 +66,9 @@ def _files_beside(baseline: str | None, several: Several) -> list[str]:
     if baseline is None:
         return files
     others = [one for one in files if place_of(one, [baseline]) is None]
-    files = [baseline, *(others or [baseline])]  # beside itself: whether the gate works at all
+    if not others:  # beside itself: whether the gate works at all
+        note("the only run is the baseline itself: is the file of the new run missing?", "warning")
+    files = [baseline, *(others or [baseline])]
     # Saved scores of the baseline are read for its name, too.
     refuse_two_inputs(*files, baseline if several.saved else several.qrels)
     return files

@@ -365,6 +365,8 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
         if one.outcome == "PASS":
             mean = "the same" if settings.equivalence else "not lower"
             said += f": it passes as its mean is {mean}, but a rare, large {rare} is not ruled out."
+        elif one.outcome == "FAIL":
+            said += ", which is few for limits of a mean."
         else:
             said += f", too few for limits of a mean: a rare, large {rare} is not ruled out."
         yield Note("few-changes", "warning", said, one.changed, named)

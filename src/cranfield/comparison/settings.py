@@ -248,7 +248,10 @@ class GateSettings(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.limit and self.at_least is None:
-            raise OptionError("limit=True applies to at_least: state that, too")
+            raise OptionError(
+                "limit=True goes with at_least, a number that the mean must reach: state that, too "
+                "(--at-least)"
+            )
 
     def drawn(self, n_queries: int) -> Flips | None:
         """Return the flips of the queries' signs; None for a test without flips."""

@@ -19,12 +19,17 @@ class Typed:
     options: Sequence[str]
 
     def command(self, systems: Sequence[str]) -> str | None:
-        """Return the command with the files of some systems; None if the file of one is unknown."""
+        """Return the command with the files of some systems, None if it cannot be pasted.
+
+        That is so if the file of one is unknown, or a name has control characters.
+        """
         files = [self.files[one] for one in systems if one in self.files]
         if not files or len(files) < len(systems):
             return None
         judged = [] if self.qrels is None else [self.qrels]
-        return shlex.join(["cranfield", "explain", *judged, *files, *self.options])
+        paths = [f"./{one}" if one.startswith("-") else one for one in (*judged, *files)]
+        words = ["cranfield", "explain", *paths, *self.options]
+        return shlex.join(words) if all(map(str.isprintable, words)) else None
 
 
 _TYPED: ContextVar[Typed | None] = ContextVar("_TYPED", default=None)
@@ -60,7 +65,7 @@ def how_to_explain(measure: Measure | str, query: str, systems: Sequence[str] = 
         words, called = "", f"query={query!r}"
     else:
         words, called = f"-m {shlex.quote(name)} ", f"{name!r}, {query!r}"
-    words += f"--query {shlex.quote(query)}"
+    words += f"--query{'=' if query.startswith('-') else ' '}{shlex.quote(query)}"
     typed = _TYPED.get()
     command = typed.command(systems) if typed is not None else None
     if command is not None:

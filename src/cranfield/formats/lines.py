@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # What to do about a line with a fault, if those before it have none.
-_SKIP = "Mend the line; or errors='skip' (cranfield evaluate --errors skip) leaves such lines out."
+_SKIP = "Mend the line; or errors='skip' (--errors skip) leaves such lines out."
 _DECIMAL_COMMA = re.compile(rb"[+-]?\d+,\d+")
 _WHOLE_DECIMAL = re.compile(rb"([+-]?0{0,80}\d{1,10})\.0*")
 Where = Callable[..., tuple[int | None, str | None]]

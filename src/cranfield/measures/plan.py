@@ -142,6 +142,8 @@ class Measure:
                 )
             return replace(self, cutoff=float(point) + 0.0)  # no negative zero
         depth = cutoff if isinstance(cutoff, Depth) else Depth.parse(str(cutoff))
+        if depth is None and isinstance(cutoff, str) and re.fullmatch("[0-9]{16,}", cutoff):
+            raise MeasureError(f"{self.name}@{cutoff:.20}...: there are no rankings so long")
         if depth is None or isinstance(cutoff, bool):
             raise MeasureError(
                 f"{self.name}@{cutoff}: expected a number of ranks, 1 or more, "

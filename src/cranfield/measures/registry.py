@@ -462,8 +462,18 @@ def unknown_measure(name: str, written: str) -> MeasureError:
     from cranfield.measures.absent import absent  # which is needed here alone
 
     before = written.removesuffix("@")
-    if before != written and without_library(before).lower() in VARIANTS:
-        return MeasureError(f"{written!r}: expected a cutoff behind @, as in {before}@10")
+    its = variant(before)
+    if before != written and its is not None:
+        definition = DEFINITIONS[its[0]]
+        if definition.cutoff == "none":
+            return MeasureError(f"{written!r}: {before} takes no cutoff: leave out @")
+        point = "0.1" if definition.cutoff_kind == "recall" else "10"
+        return MeasureError(f"{written!r}: there is no number behind @, as in {before}@{point}")
+    first, at, second = written.rpartition("@")
+    if at and "@" in first and variant(first.partition("@")[0]) is not None:
+        return MeasureError(
+            f"{written!r} has two cutoffs: write {first}, or {first.partition('@')[0]}@{second}"
+        )
     known = absent(without_library(name))
     if known is not None:
         return MeasureError(f"{written!r} is no measure here: {known}")
