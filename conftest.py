@@ -110,7 +110,7 @@ def _documents_run_beside_the_demonstration(
 
 @pytest.fixture(autouse=True)
 def _own_measures_are_forgotten() -> Iterator[None]:
-    """Leave the registry of measures as it was, whatever a test or an example declares."""
+    """Leave the registry of measures as it was, no matter what a test or an example declares."""
     from cranfield.measures import registry
 
     kept = (

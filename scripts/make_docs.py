@@ -10,10 +10,10 @@ pages is first written again (for commands on the shared data, if CRANFIELD_DATA
 In the source, it writes the TypedDicts of the families of options, for type checkers.
 """
 
+import argparse
 import ast
 import json
 import re
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from doctest import DocTestParser
@@ -316,7 +316,9 @@ def gallery() -> dict[Path, figures.Figure]:
 
 
 if __name__ == "__main__":
-    if "--transcripts" in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--transcripts", action="store_true", help="also rewrite console blocks")
+    if parser.parse_args().transcripts:
         for path in transcripts.rewrite(
             [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
         ):

@@ -5,6 +5,7 @@ repository. Reads the comments and strings of Python files, which are docstrings
 Markdown pages and the parts of the report are read whole. plain_words.toml has the words.
 """
 
+import argparse
 import io
 import re
 import sys
@@ -16,7 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 WORDS = Path(__file__).with_name("plain_words.toml")
-_CHECKED = ("README.md", "CHANGELOG.md", "benchmarks", "docs", "scripts", "src")
+_CHECKED = (
+    *("README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md"),
+    *("benchmarks", "changelog.d", "conftest.py", "docs", "scripts", "src", "tests"),
+)
 _SUFFIXES = (".md", ".py", ".js", ".html", ".css")
 _CODE = "\0"  # what a character of code becomes, so that no words are found across it
 _MARKS = re.compile(r"^[rbfuRBFU]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
@@ -41,10 +45,10 @@ def patterns() -> list[Pattern]:
     return [Pattern(**one) for one in tomllib.loads(WORDS.read_text("utf-8"))["pattern"]]
 
 
-def files(*names: str) -> list[Path]:
+def files(*names: Path) -> list[Path]:
     """Return the files to check in the repository, or in the files and folders that are named."""
     found: list[Path] = []
-    for path in map(Path, names) if names else (ROOT / name for name in _CHECKED):
+    for path in names or [ROOT / name for name in _CHECKED]:
         found += sorted(path.rglob("*")) if path.is_dir() else [path]
     return [path for path in found if path.suffix in _SUFFIXES]
 
@@ -94,6 +98,11 @@ def findings(path: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    lines = [line for path in files(*sys.argv[1:]) for line in findings(path.resolve())]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("paths", nargs="*", type=Path, help="files or folders; all by default")
+    named: list[Path] = parser.parse_args().paths
+    for missing in (one for one in named if not one.exists()):
+        parser.error(f"{missing}: no such file")
+    lines = [line for path in files(*named) for line in findings(path.resolve())]
     print("\n".join(lines))
     sys.exit(1 if lines else 0)

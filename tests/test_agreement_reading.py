@@ -1,4 +1,4 @@
-"""How agreement reads judgments and runs: names of columns, documents that stand twice, faults."""
+"""How agreement reads judgments and runs: names of columns, documents that occur twice, faults."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One calling convention: qrels, runs, measures; and what is said of arguments out of place."""
+"""One calling convention: qrels, runs, measures; and what is reported on arguments out of place."""
 
 import inspect
 from collections.abc import Callable
@@ -54,7 +54,7 @@ OF_SCORES = {name: VERBS[name] for name in VERBS if name not in ("evaluate", "jo
 
 
 def numbers(found: Any) -> Any:
-    """Return what a verb found, but for what is known of runs alone: how much is judged."""
+    """Return what a verb found, except what is known of runs alone: how much is judged."""
     if isinstance(found, Comparison):
         rows = found.rows()
         return [{k: v for k, v in row.items() if not k.startswith("unjudged")} for row in rows]

@@ -66,7 +66,7 @@ def test_queries_of_which_all_rows_have_a_fault(
     assert parts.counts.rows_left_out == 2 * 3
     assert [note for note in parts.notes if note.code != "buckets"] == [*whole.notes]
     assert parts.recipe == whole.recipe
-    # The fault that comes first is named, whatever its bucket.
+    # The fault that comes first is named, no matter which bucket it is in.
     assert failing(InputError, *both, buckets=n) == failing(InputError, *both, buckets=1)
 
 

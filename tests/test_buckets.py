@@ -1,4 +1,4 @@
-"""Rows dealt to buckets: the same object as in memory, and no file left, whatever happens."""
+"""Rows dealt to buckets: the same object as in memory, and no file left, no matter what happens."""
 
 import errno
 import os
@@ -38,7 +38,7 @@ Found = Scores | Systems
 
 
 def same(one: Found, other: Found) -> None:
-    """Both are the same, to the last bit, but for the note on the buckets."""
+    """Both are the same, to the last bit, except the note on the buckets."""
     ours, theirs = (
         [found] if isinstance(found, Scores) else [*found.values()] for found in (one, other)
     )

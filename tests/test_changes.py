@@ -147,7 +147,7 @@ def test_judgments_that_change_while_they_are_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_put_in_the_place_of_another_is_a_change(tmp_path: Path) -> None:
-    """The columns of the run are those of the first; in the other they stand elsewhere."""
+    """The columns of the run are those of the first; in the other they are elsewhere."""
     path, other = tmp_path / "a.csv", tmp_path / "b.csv"
     path.write_text("query_id,doc_id,score\nq1,d1,2\nq1,d2,1\n")
     run = read_run(path)

@@ -54,7 +54,7 @@ def high_bits_of_halves() -> list[bytes]:
 
 
 def shifted_differences() -> list[bytes]:
-    """Add to a word what is taken from the next: no sum of the words tells them apart."""
+    """Add to a word what is taken from the next: no sum of the words distinguishes them."""
     made = []
     for flips in product((0, 1), repeat=N_WORDS - 1):
         words = WORDS.copy()
@@ -66,7 +66,7 @@ def shifted_differences() -> list[bytes]:
 
 
 def reordered() -> list[bytes]:
-    """Put the same words in other orders: no symmetric function tells them apart."""
+    """Put the same words in other orders: no symmetric function distinguishes them."""
     draw = np.random.default_rng(1)
     orders = {tuple(draw.permutation(N_WORDS).tolist()) for _ in range(2 * N)}
     return [joined([WORDS[i] for i in order]) for order in sorted(orders)[:N]]

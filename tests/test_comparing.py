@@ -384,7 +384,7 @@ def test_tukey_of_two_systems_is_the_t_test() -> None:
     assert pair.p_adjusted == pytest.approx(pair.p_t, abs=1e-9)
 
 
-# ---- whatever the data --------------------------------------------------------------------------
+# ---- any data -----------------------------------------------------------------------------------
 
 
 def everything(found: Any) -> list[Any]:
@@ -399,7 +399,7 @@ def everything(found: Any) -> list[Any]:
 TESTS = ["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
 DEGENERATE = {
     "identical": scores(a=A[:12], b=A[:12], c=B[:12]),
-    "all the same": scores(a=[0.5] * 7, b=[0.5] * 7),
+    "all equal": scores(a=[0.5] * 7, b=[0.5] * 7),
     "a constant difference": scores(a=[0.2, 0.4, 0.1, 0.8, 0.3], b=[0.1, 0.3, 0.0, 0.7, 0.2]),
     "one query": scores(a=[0.5], b=[0.25]),
     "one query, no difference": scores(a=[0.5], b=[0.5]),

@@ -80,7 +80,7 @@ MEASURES = {
 _TIES = "equal scores are permuted by an unstable sort: no rule"
 _NEGATIVE = "negative grades gain what they are, and the ideal has unjudged documents above them"
 _PADDING = "what was not retrieved has a score that the caller chose, here often above 0"
-_SELF_JOIN = "an item that stands m times weighs m at each of its ranks, and m * m in the ideal"
+_SELF_JOIN = "an item that occurs m times weighs m at each of its ranks, and m * m in the ideal"
 DIFFERENT: dict[tuple[str, str], tuple[set[str], str]] = {
     ("recommenders", "duplicates"): ({"nDCG@5", "nDCG_raw@5", "nDCG_exp@5"}, _SELF_JOIN),
     ("sklearn_dense_all_judged", "odd"): ({"nDCG@5"}, "a mean of the rows that do not raise"),
@@ -120,14 +120,15 @@ def test_a_convention_names_what_there_is(name: str) -> None:
     assert one.tool
     assert one.source
     for rule in one.rules:
-        assert Judging(**rule.judging).unusual() == {**rule.judging}  # none is the default
+        # Each differs from the default.
+        assert Judging(**rule.judging).unusual() == {**rule.judging}
         for measure, its in rule.measures.items():
             bare = parse(measure) if DEFINITIONS[measure].cutoff != "required" else None
             if isinstance(its, str):
                 assert its in DEFINITIONS
             elif bare is not None:
                 changed = bare.with_parameters(its)
-                assert len(changed.given) >= len(its)  # none is the default
+                assert len(changed.given) >= len(its)  # each differs from the default
 
 
 QRELS = {"q1": {"a": 3, "b": 2, "c": 1}, "q2": {"d": 1, "e": 1}, "q3": {"f": 0}, "q4": {"g": 1}}
@@ -281,7 +282,7 @@ def test_scores_under_a_convention_are_compared() -> None:
 
 def test_a_number_under_every_convention() -> None:
     found = conventions(QRELS, RUN, "AP@2", value="0.333")
-    assert found["cranfield"].value == (1 / 3 + (1 / 2) / 2 + 0 + 0) / 4  # y stands before d
+    assert found["cranfield"].value == (1 / 3 + (1 / 2) / 2 + 0 + 0) / 4  # y is before d
     its = found["sentence-transformers"]
     assert its.value == (1 / 2 + 1 / 2 + 0) / 3
     assert its.choices == ("queries='relevant'", "ties='ascending'", "over='reachable'")

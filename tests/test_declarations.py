@@ -30,7 +30,7 @@ def declare(name: Any = "Declared", **known: Any) -> None:
         {"names": ("a@5",)},
         {"names": ("a,b",)},
         {"names": ("a;b",)},
-        {"names": ("hit-rate",)},  # of Success, but for the line
+        {"names": ("hit-rate",)},  # of Success, except for the hyphen
         {"names": ("f(x)",)},
         {"names": ("a-l2",)},
         {"names": ("",)},

@@ -363,7 +363,7 @@ def test_a_format_without_a_place_for_weights_is_refused(tmp_path: Any) -> None:
 
 
 def test_lines_of_trec_with_a_subtopic_0() -> None:
-    """Documents judged not relevant to any subtopic stand there as of a subtopic 0."""
+    """Documents judged not relevant to any subtopic are listed there under a subtopic 0."""
     judged = {"q": {"1": {"a": 1}, "2": {"b": 1}}}
     with_0 = {"q": {"0": {"c": 0, "d": 0}, **judged["q"]}}
     run = {"q": ["c", "a", "x", "b"]}

@@ -146,7 +146,7 @@ def test_each_row_has_its_rank(
 
 
 def test_counted_once_or_joined_by_hand() -> None:
-    """Two relevant documents, of which the one stands at ranks 1 and 2."""
+    """Two relevant documents, one of which is at ranks 1 and 2."""
     qrels, run = {"q": {"a": 1, "b": 1}}, {"q": ["a", "a", "b"]}
     once = evaluate(qrels, run, "R@9 AP P@2", duplicates="once")
     assert once.means() == {"R@9": 2 / 2, "AP": (1 / 1 + 2 / 3) / 2, "P@2": 1 / 2}
@@ -165,7 +165,7 @@ def test_the_row_that_is_counted_once_is_the_best_in_every_order() -> None:
 
 
 def test_recall_above_1_of_tools_that_count_twice() -> None:
-    """Two relevant documents, of which the one stands at ranks 1 and 2."""
+    """Two relevant documents, one of which is at ranks 1 and 2."""
     scores = evaluate({"q": {"a": 1, "b": 1}}, {"q": ["a", "a", "b"]}, "R@9 AP", duplicates="each")
     assert scores.means() == {"R@9": 3 / 2, "AP": (1 / 1 + 2 / 2 + 3 / 3) / 2}
 

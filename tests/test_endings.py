@@ -35,7 +35,7 @@ def started(code: str, *arguments: str, folder: Path) -> Iterator[subprocess.Pop
         stderr=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(folder)},
     )
-    # Whatever waits for it then gets an end.
+    # What waits for it then reaches the end of the file.
     timer = threading.Timer(PATIENCE, process.kill)
     timer.start()
     try:

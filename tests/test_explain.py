@@ -352,7 +352,7 @@ def test_the_ideal_of_subtopics_is_the_greedy_one() -> None:
 
 
 def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
-    """Queries stand apart; ranks, scores and lines each say another order; a score is broken.
+    """Rows of a query are apart; ranks, scores and lines each say another order; a score is broken.
 
     As in `evaluate`, that is no fault where scores are not asked for.
     """
@@ -381,7 +381,7 @@ def test_rows_of_the_qrels_left_out_are_said(write: Write) -> None:
     assert "1 row of the qrels left out" in said(found)
 
 
-# ---- what is said beside the tables -------------------------------------------------------------
+# ---- what is written beside the tables ----------------------------------------------------------
 
 
 def test_what_was_not_judged() -> None:
@@ -406,7 +406,7 @@ def test_what_was_not_judged() -> None:
 
 
 def test_what_was_dropped() -> None:
-    """The tables have the ranks after that, and it is said so."""
+    """The tables have the ranks after that, and a line says so."""
     qrels, run = {"q": {"a": 1, "b": 0, "z": -1}}, {"q": ["x", "b", "z", "a"]}
     found = one(qrels, run, "AP", judged_only=True)
     assert listed(steps(found)[0]) == [(2, "a", 1)]
@@ -618,7 +618,7 @@ def plain_values(value: Any) -> bool:
 
 
 def test_the_sum_can_be_repeated_from_json(demo_folder: Path) -> None:
-    """Nothing but what json.loads returns, and the formula that stands in the last step."""
+    """Nothing but what json.loads returns, and the formula of the last step."""
     files = demo_folder / "demo/qrels.txt", demo_folder / "demo/dense.run"
     for name in ("nDCG@10", "AP", "RBP", "ERR@10", "F@5"):
         found = one(*files, name, "q17")

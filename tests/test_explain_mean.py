@@ -241,7 +241,7 @@ def test_nothing_is_missing() -> None:
 def test_a_value_above_the_declared_range_is_not_called_missing() -> None:
     @measure("Twice")
     def twice(judged: Any) -> Any:
-        """Two, whatever was retrieved.
+        """Two, no matter what was retrieved.
 
         Formula: 2
         Source: this test

@@ -1,4 +1,4 @@
-"""Of documents that stand more than once, the first of all rows is named, and all are counted."""
+"""Of documents that occur more than once, the first of all rows is named, and all are counted."""
 
 import random
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows_of(seed: int) -> tuple[list[tuple[str, str]], list[int]]:
-    """Return pairs, queries apart or together, and the places of those that stand above already."""
+    """Return pairs, queries apart or together, and the places of those that occur above already."""
     draw = random.Random(seed)
     pairs = [
         (f"u{draw.randrange(30)}", f"d{draw.randrange(40)}")

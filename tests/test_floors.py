@@ -23,7 +23,7 @@ FILES = re.findall(r"\w+\.py", TREE[1])
 
 
 def modules() -> dict[str, Path]:
-    """Return the package's modules but for its own __init__, which holds the public names only."""
+    """Return the package's modules except its own __init__, which holds the public names only."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
@@ -85,7 +85,7 @@ def test_the_tree_names_the_files() -> None:
 
 
 def test_no_two_files_have_one_name() -> None:
-    """But for commands, which have the name of what they call, and a name that users import."""
+    """Commands are exempt, which have the name of what they call, and a name that users import."""
     others = [name for name in MODULES if not name.startswith("cli.") and name != "pytrec_eval"]
     names = [MODULES[name].name for name in others if MODULES[name].name != "__init__.py"]
     assert sorted(names) == sorted(set(names))

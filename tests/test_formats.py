@@ -61,7 +61,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
 ROW = '{"query_id": "q1", "doc_id": "d1", "score": 1.5}\n'
 TWO: Found = {"q1": {"d1": 1.5, "d2": 2.0}}
 
-# what it is called: (name of the file, content, what stands in it)
+# what it is called: (name of the file, content, what is in it)
 RUNS: dict[str, tuple[str, str | bytes, Found]] = {
     "csv": ("run.csv", "query_id,doc_id,score\nq1,d1,1.5\nq1,d2,2\n", TWO),
     "csv, CRLF": ("run.csv", "qid,docno,score\r\nq1,d1,1.5\r\nq1,d2,2\r\n", TWO),
@@ -453,7 +453,7 @@ def test_ranks_of_three_columns_need_not_count_where_it_is_stated(write: Any) ->
 
 # ---- what is refused ------------------------------------------------------------------------
 
-# what it is called: (name, content, number of the line, what is said, what is shown of the line)
+# what it is called: (name, content, number of the line, what is reported, what is shown)
 BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
     "csv, too few": ("a.csv", "qid,docno,score\nq,a,1\nq,b\n", 3, "expected 3 columns", "q,b"),
     "csv, too many": ("a.csv", "qid,docno,score\nq,a,1\nq,b,2,3\n", 3, "got 4", "q,b,2,3"),

@@ -144,7 +144,7 @@ def test_values_by_hand() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_ties_by_grade_are_those_of_whole_grades_in_the_same_order(seed: int) -> None:
-    """Levels times 10 are whole, and rank alike: of equal scores, by grade."""
+    """Levels times 10 are whole, and rank alike: of tied scores, by grade."""
     qrels, run = collection(seed)
     tens = {q: {doc: round(100 * g) for doc, g in docs.items()} for q, docs in qrels.items()}
     for ties in ("best", "worst"):
@@ -398,7 +398,7 @@ def test_lists_of_grades(tmp_path: Path) -> None:
     assert "AP(rel=0.6)" in done.stdout
 
 
-# ---- what is said of them, and what else is done with them ------------------------------------
+# ---- what is reported on them, and what else is done with them ----------------------------------
 
 
 def test_notes_and_check_say_so() -> None:

@@ -1,6 +1,6 @@
-"""Files of any content: a result or a CranfieldError, whatever stands in them.
+"""Files of any content: a result or a CranfieldError, never anything else.
 
-The same as scripts/fuzz.py, which looks further, for whoever has no Atheris.
+The same as scripts/fuzz.py, which looks further, for those who have no Atheris.
 """
 
 import random

@@ -25,7 +25,7 @@ from cranfield.comparison.randomization import one_sided
 from cranfield.comparison.settings import GateSettings, GateTest
 from cranfield.errors import CranfieldWarning
 
-# What is said of a verdict is asserted by its code, where it matters.
+# What is reported of a verdict is asserted by its code, where it matters.
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
 
 A, B, C = CASE_A.values()

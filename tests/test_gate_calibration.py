@@ -111,7 +111,7 @@ def test_rare_losses_do_not_pass_where_few_queries_differ(change: str, n: int) -
 
 
 def test_the_verdict_in_samples_with_ten_changes() -> None:
-    # 20 of 1,000 lose 1: as good as normal, but for the skewness, of which the gate warns.
+    # 20 of 1,000 lose 1: as good as normal, except for the skewness, of which the gate warns.
     found = passes("2 % lose 1", 1_000)
     assert found["identical"] == 0
     assert ALPHA < found["verdict"] / REPETITIONS < 0.09

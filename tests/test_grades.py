@@ -166,7 +166,7 @@ def test_the_top_grade_of_the_scale() -> None:
     assert "the top grade, 3," in sentence(best.notes, "ideal-top")
 
 
-# ---- what is said ---------------------------------------------------------------------------
+# ---- what is reported ---------------------------------------------------------------------------
 
 
 def test_the_result_says_which_ideal_it_used() -> None:

@@ -200,7 +200,7 @@ def test_the_command_that_says_why_can_be_pasted(
 def test_what_was_saved_names_no_file_to_explain(
     demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Scores alone do not say which documents made them, whatever command came before."""
+    """Scores alone do not say which documents made them, no matter what command came before."""
     monkeypatch.chdir(demo_folder)
     runs = ["demo/bm25.run", "demo/dense.run"]
     saved = str(tmp_path / "scores.json")

@@ -54,7 +54,7 @@ def test_compare_is_the_comparison_of_bytes(texts: list[bytes], others: list[byt
 
 @given(st.data())
 def test_any_rows_in_any_order_are_compared(data: st.DataObject) -> None:
-    """Ids of one length stand regularly; a permutation of the rows does not."""
+    """The bytes of ids of one length follow a pattern; a permutation of the rows does not."""
     size = data.draw(st.integers(1, 20))
     texts = data.draw(st.lists(st.binary(min_size=size, max_size=size), min_size=1, max_size=12))
     rows = data.draw(st.permutations(range(len(texts))))

@@ -1,4 +1,4 @@
-"""judge: one ranking, one tie rule, one rule for queries, whatever form the data has."""
+"""judge: one ranking, one tie rule, one rule for queries, no matter what form the data has."""
 
 import math
 import random

@@ -117,7 +117,7 @@ def in_order(tied: list[str], judged: Mapping[str, int], ties: str) -> Iterator[
 def orders(
     docs: list[tuple[str, float]], judged: Mapping[str, int], how: Options
 ) -> Iterator[list[str]]:
-    """Yield the rankings of a query over which is averaged: one, but for ties="expected"."""
+    """Yield the rankings of a query over which is averaged: one, except ties="expected"."""
     levels = sorted({score for _, score in docs}, reverse=True)
     tied = [[doc for doc, score in docs if score == level] for level in levels]
     for several in itertools.product(*(in_order(one, judged, how["ties"]) for one in tied)):
@@ -180,7 +180,7 @@ def collection(seed: int, *, twice: bool) -> tuple[Judgments, list[Row], set[str
     """Return judgments, the rows of a run, and its queries, of which some have no rows.
 
     Few scores, of which two are the same as 32-bit floats; a query's id may be a document's. Rows
-    of a query may be apart. `twice`: documents may stand more than once.
+    of a query may be apart. `twice`: documents may occur more than once.
     """
     chance = random.Random(seed)
     queries = ["q1", "q10", "q2", "é", "Q", "q3"]

@@ -1,4 +1,4 @@
-"""Cells that hold lists, many rows at a time: as rows of one document each, whatever the table."""
+"""Cells that hold lists, many rows at a time: as rows of one document each, for any table."""
 
 import csv
 import io

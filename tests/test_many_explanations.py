@@ -1,4 +1,4 @@
-"""Explanations of many queries of one run: the same as of each by itself, and cheap."""
+"""Explanations of many queries of one run: the same as for each alone, and cheap."""
 
 import cProfile
 from typing import Any
@@ -120,7 +120,7 @@ CUT = [
 def test_below_the_cutoff_only_the_first_of_a_kind_need_be_tried(
     monkeypatch: pytest.MonkeyPatch, judged_only: bool
 ) -> None:
-    """What is said of swaps and judgments is the same where every one of them is tried."""
+    """What is reported of swaps and judgments is the same where every one of them is tried."""
     judging = Judging(judged_only=judged_only)
     scenes = [Scene.of(QRELS, run, query, judging) for run in RUNS[:2] for query in ("q03", "q17")]
     measures = [one for one in CUT if _takes(one, scenes[0])]

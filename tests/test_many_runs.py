@@ -52,7 +52,7 @@ def track(tmp_path: Path) -> tuple[Path, list[Path]]:
 
 
 def test_each_run_has_the_scores_that_it_has_alone(track: tuple[Path, list[Path]]) -> None:
-    """To the bit, and what is said of it is the same."""
+    """To the bit, and what is reported of it is the same."""
     qrels, runs = track
     together = evaluate(qrels, [*runs], "nDCG@10 AP RR bpref Judged@10")
     assert [*together] == [run.stem for run in runs]
@@ -152,7 +152,7 @@ def test_runs_are_forgotten_when_they_are_scored(track: tuple[Path, list[Path]])
 
 
 def test_equal_is_equality_of_the_bytes() -> None:
-    """Whatever the lengths: within a word, at its end, behind all words."""
+    """Of any length: within a word, at its end, behind all words."""
     rng = random.Random(7)
     texts = [
         bytes(rng.choice(b"ab") for _ in range(n % 3)) + b"x" * rng.choice([1, 7, 8, 15, 16, 700])

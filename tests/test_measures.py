@@ -290,7 +290,7 @@ def compare_with_trec_eval(
     without: frozenset[str] = frozenset(),
     **options: Any,
 ) -> int:
-    """Compare every value to the last bit, but for `runid` and names left out; return how many."""
+    """Compare every value to the last bit, except `runid` and names left out; return how many."""
     lines = [line for output in outputs for line in stored(output)]
     known = {name: parse(name, rel) for name in {line[0] for line in lines} - {"runid"} - without}
     scores = evaluate(str(qrels), str(run), list(dict.fromkeys(known.values())), **options)

@@ -1,4 +1,4 @@
-"""Names of measures as people type them, and what is said of names that are none."""
+"""Names of measures as people type them, and what is reported on names that are none."""
 
 from itertools import product
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Notes beside numbers: runs that are read otherwise than they were meant, one record for all."""
+"""Notes beside numbers: runs that are read differently from what was meant, one record for all."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ QRELS = "".join(f"q{q} 0 d{d} {d % 3}\n" for q in range(3) for d in range(0, N, 
 
 
 def trec(score: Any, *, rank: Any = lambda d: d + 1, doc: Any = "d{}".format) -> str:
-    """Return a run of three queries; `score` and `rank` are of the document's place, from 0."""
+    """Return a run of three queries; `score` and `rank` map a document's place, from 0."""
     return "".join(
         f"q{q} Q0 {doc(d)} {rank(d)} {score(d)} tag\n" for q in range(3) for d in range(N)
     )
@@ -30,7 +30,7 @@ def grave(notes: Any) -> dict[str, int | None]:
     return {note.code: note.queries for note in notes if note.is_grave}
 
 
-# What is wrong with a run, and the codes of what is said, with the number of queries.
+# What is wrong with a run, and the codes of what is reported, with the number of queries.
 ODD: dict[str, tuple[str, dict[str, int | None]]] = {
     "in order": (trec(lambda d: 20 - d), {}),
     "shuffled, ranks agree": (trec(lambda d: d * 7 % N, rank=lambda d: N - d * 7 % N), {}),

@@ -654,7 +654,7 @@ def test_every_mapping_that_does_not_is_taken(kind: Any) -> None:
 
 Q, G, ONE, SEVERAL, AP_OF = "judgments", "grades", "one run", "several runs", "AP"
 # What is read, from every shape of data in memory, by those who take it: Qrels(x), grades(x), the
-# runs of evaluate(...), AP(x). Whoever is not named refuses it. A shape that more than one takes
+# runs of evaluate(...), AP(x). A function that is not named refuses it. A shape that several take
 # has another meaning for each; those are marked, with the reading that wins.
 READINGS: dict[str, tuple[Any, dict[str, Any]]] = {
     "{query: {document: whole number}}": (  # who takes judgments reads grades, who runs scores
@@ -670,7 +670,7 @@ READINGS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"q": ["b", "a"]},
         {Q: {"q": {"b": 1, "a": 1}}, ONE: {"q": {"b": 0, "a": -1}}},
     ),
-    "{query: [whole number]}": (  # ids, but for grades()
+    "{query: [whole number]}": (  # ids, except grades()
         {"q": [2, 1]},
         {
             Q: {"q": {"2": 1, "1": 1}},
@@ -707,7 +707,7 @@ READINGS: dict[str, tuple[Any, dict[str, Any]]] = {
         [("q", "a", 2)],
         {Q: {"q": {"a": 2}}, ONE: {"q": {"a": 2}}},
     ),
-    "[(whole number, whole number, whole number)]": (  # rows, but for grades()
+    "[(whole number, whole number, whole number)]": (  # rows, except grades()
         [(1, 2, 3)],
         {
             Q: {"1": {"2": 3}},
@@ -724,7 +724,7 @@ READINGS: dict[str, tuple[Any, dict[str, Any]]] = {
         [["q", "a", 2]],
         {Q: {"q": {"a": 2}}, ONE: {"q": {"a": 2}}},
     ),
-    "[[whole number, whole number, fraction]]": (  # rows, but for grades()
+    "[[whole number, whole number, fraction]]": (  # rows, except grades()
         [[1, 2, 0.5]],
         {
             Q: {"1": {"2": 0.5}},

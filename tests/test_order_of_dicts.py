@@ -26,7 +26,7 @@ def test_the_order_of_the_entries_does_not_matter(
 ) -> None:
     falling = scores_of(n, tied)
     docs = [*falling]
-    # Equal scores rank by id, descending, whatever their order in the dict.
+    # Equal scores rank by id, descending, for any order in the dict.
     ranked = sorted(docs, key=lambda doc: (falling[doc], doc), reverse=True)
     grades = {doc: i % 4 for i, doc in enumerate(docs[::7])}
     judged = {"q1": grades, "q2": grades}

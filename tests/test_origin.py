@@ -190,7 +190,7 @@ def test_documents_that_were_named_anew_are_told(save: Save, write: Any) -> None
     with pytest.raises(InputError, match="other judgments") as error:
         compare([old, new])
     assert "almost no documents in common" in str(error.value)
-    # By judgments that know both, the scores are of the same judgments, and it is a warning.
+    # By judgments that know both, the judgments are the same, and it is a warning.
     known = write("both.txt", Path(QRELS).read_text() + Path(judged).read_text())
     with pytest.warns(CranfieldWarning, match="were documents split or renamed"):
         found = compare([save("a.json", BM25, qrels=known), save("b.json", run, qrels=known)])

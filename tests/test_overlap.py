@@ -102,7 +102,7 @@ def slow(a: list[list[Any]], b: list[list[Any]], p: float, ties: TiedRanks) -> l
         if d > s:
             rest = [share for doc, share in there(b, d, ties).items() if doc not in one]
             n = d - s
-            # What one document more would add, whatever it is divided by.
+            # What one document more would add, no matter what it is divided by.
             x, y = there(a + strange[0], d, ties), there(b, d, ties)
             squares = [sum(v * v for v in z.values()) for z in (x, y)]
             by = {"w": (len(x) + len(y)) / 2, "a": d, "b": math.sqrt(squares[0] * squares[1])}

@@ -1,4 +1,4 @@
-"""comparison.products: against a loop from the definition; and where a product may stand."""
+"""comparison.products: against a loop from the definition; and where a product may be used."""
 
 import ast
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_none_is_dealt_out_to_threads(n: int, inner: int, columns: int) -> None:
 
 
 def test_products_stand_nowhere_else() -> None:
-    """But for the sum of a few weights in power."""
+    """The sum of a few weights in power is exempt."""
     found = set()
     for path in sorted((SOURCE / "comparison").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

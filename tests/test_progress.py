@@ -56,7 +56,7 @@ class _Bar:
 
 @pytest.fixture
 def bar(monkeypatch: pytest.MonkeyPatch) -> _Bar:
-    """A bar that is there from the beginning, and draws whatever it hears of."""
+    """A bar that is there from the beginning, and draws all that it hears of."""
     made = _Bar()
     monkeypatch.setattr(progress, "bar_here", lambda: made)
     monkeypatch.setattr(progress, "AFTER", 0.0)
@@ -253,7 +253,7 @@ class _Terminal(io.StringIO):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that stands at the last of its times."""
+    """A clock that stays at the last of its times."""
     times = [0.0]
     monkeypatch.setattr(progress, "monotonic", lambda: times[-1])
     return times
@@ -299,7 +299,7 @@ def test_what_is_no_terminal_gets_nothing(
 def test_a_notebook_has_one_bar_that_changes(
     clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One output of the cell, whatever happens: that of `display`, changed by its handle."""
+    """One output of the cell, no matter what happens: that of `display`, changed by its handle."""
     shown: list[dict[str, str]] = []
 
     class Handle:
@@ -394,7 +394,7 @@ def test_an_interrupted_write_leaves_what_was_there(
 def _on_a_terminal(
     *arguments: str, **how: Any
 ) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[bytes], bytes]]]:
-    """A command whose standard error is a terminal; and what waits until something is said there.
+    """A command whose standard error is a terminal; and what waits until it has printed something.
 
     Of b"", that is the end. Its bar does not wait for a second, which not every machine takes.
     """
@@ -402,7 +402,7 @@ def _on_a_terminal(
 
     ours, theirs = pty.openpty()
     env = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    # Whoever runs the tests in the background of a shell hands down that SIGINT is not heard.
+    # Where tests run in the background of a shell, they inherit that SIGINT is ignored.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     at_once = f"{heard}; from cranfield import cli, progress; progress.AFTER = 0.0; cli.main()"
     command = [sys.executable, "-c", at_once, *arguments]
@@ -472,7 +472,7 @@ def test_a_command_shows_a_bar_and_takes_it_away(saved: list[str]) -> None:
 def test_a_command_is_broken_off_while_it_draws(
     ending: signal.Signals, saved: list[str], tmp_path: Path
 ) -> None:
-    """One line is said, and the file that it was to write is not there."""
+    """One line reports it, and the file that it was to write is not there."""
     arguments = ("compare", "--saved", *saved, "--flips", "10000000", "-o", str(tmp_path / "o.csv"))
     with _on_a_terminal(*arguments, stdout=subprocess.DEVNULL) as (process, waits):
         waits(b" left")

@@ -1,4 +1,4 @@
-"""What must hold of every measure in the registry, but for the exemptions."""
+"""What must hold of every measure in the registry, except the exemptions."""
 
 import itertools
 import random

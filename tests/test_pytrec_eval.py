@@ -47,7 +47,7 @@ RUN = {"q2": {"d2": 1.0}, "q1": {"d2": 0.9, "d3": 0.7, "d1": 0.1}, "q9": {"d1": 
 
 
 def same(theirs: dict[str, Any], ours: dict[str, Any], where: object) -> int:
-    """Compare results to the last bit, but for what is not defined there; return how many."""
+    """Compare results to the last bit, except what is not defined there; return how many."""
     assert list(theirs) == list(ours), where
     compared = 0
     for query, values in theirs.items():

@@ -1,4 +1,4 @@
-"""Rows of both sides as a newcomer gives them: two tables, and what is said where one stumbles."""
+"""Rows of both sides as a newcomer gives them: two tables, and messages where one stumbles."""
 
 import json
 from collections.abc import Callable
@@ -115,7 +115,7 @@ def test_one_table_in_both_places_and_tables_of_one_side_stay_what_they_are(
     assert evaluate(old_rows, old_rows, "R@5")["R@5"] == MEANS["old"]
     sides: Any = {"qrels": {"query_id": "question"}, "run": {"query_id": "question"}}
     assert evaluate(old_rows, new_rows, "R@5", columns=sides)["R@5"] == MEANS["new"]
-    # A grade and a score stand beside each other: a file like this may be either side.
+    # A grade and a score are beside each other: a file like this may be either side.
     long: list[Any] = [{"qid": "q", "doc": "a", "label": 1, "score": 1.0}]
     other: Any = [{**long[0], "score": 2.0}]
     assert evaluate(long, other, "RR")["RR"] == 1
@@ -125,7 +125,7 @@ def test_one_table_in_both_places_and_tables_of_one_side_stay_what_they_are(
     assert evaluate(judged, run, "RR")["RR"] == 1
 
 
-# ---- what is said where one stumbles ----------------------------------------
+# ---- messages where one stumbles --------------------------------------------
 
 EMPTY: list[dict[str, Any]] = [
     *OLD,

@@ -460,7 +460,7 @@ def test_types_of_measures_are_known_to_a_checker(tmp_path: Any) -> None:
 
 
 def test_a_declaration_is_shorter_than_what_it_says_of_the_measure() -> None:
-    """In lines: what only machinery needs should not stand between a reader and the formula."""
+    """In lines: what only machinery needs should not be between a reader and the formula."""
     decorators, docstrings = [], []
     registering = ("measure(", "count(", "_share(")
     for path in Path(cranfield.measures.__file__).parent.glob("*.py"):

@@ -58,7 +58,7 @@ def test_a_table_too_wide_is_turned_and_loses_nothing() -> None:
 @pytest.mark.parametrize("width", [None, 1, 20, 80])
 @given(st.lists(st.tuples(cells, cells), min_size=1, max_size=4))
 def test_every_cell_is_shown_whole(width: int | None, rows: list[tuple[str, str]]) -> None:
-    """But for blanks where it is folded, to fit a terminal."""
+    """Blanks are ignored where it is folded to fit a terminal."""
     shown = text(Table(["a", "b"], [list(row) for row in rows]), width=width)
     for row in rows:
         for cell in row:

@@ -1,4 +1,4 @@
-"""The report for everyone: axe-core finds no fault; what stands on fills can be read; headings."""
+"""The report for everyone: axe-core finds no fault; text on colours can be read; headings."""
 
 from collections.abc import Iterator
 from functools import cache

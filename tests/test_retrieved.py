@@ -87,7 +87,7 @@ def test_dropped_documents_are_in_the_ranking_as_it_was() -> None:
 
 
 def test_on_the_page_of_a_whole_run(demo_folder: Path) -> None:
-    """Whatever is judged of the first ten: all of them are to be seen."""
+    """The first ten are all shown, judged or not."""
     from cranfield import Qrels, read_qrels, read_run
 
     qrels, run = read_qrels(demo_folder / "demo/qrels.txt"), read_run(demo_folder / "demo/bm25.run")

@@ -234,7 +234,7 @@ def test_what_evaluate_prints_is_read(form: str, demo_folder: Path, tmp_path: Pa
         read(tmp_path / "out")
 
 
-# Ids as they may be: of this library's own forms, whatever is text.
+# Ids as they may be: of any form that this library writes as text.
 IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 ROWS = st.dictionaries(
     st.tuples(

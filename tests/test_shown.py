@@ -1,4 +1,4 @@
-"""Every result in every form: its own reader takes it back, whatever the ids are."""
+"""Every result in every form: its own reader takes it back, no matter what the ids are."""
 
 import csv
 import gzip

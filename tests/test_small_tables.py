@@ -1,4 +1,4 @@
-"""The reader of small tables: as Arrow reads text, and line by line; where a row stands."""
+"""The reader of small tables: as Arrow reads text, and line by line; the place of a row."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ def test_text_is_the_same_with_arrow_and_without(rows: list[list[str]], separato
 
 @given(st.lists(st.lists(st.text(CHARACTERS), min_size=2, max_size=2), min_size=1))
 def test_a_row_knows_its_line(rows: list[list[str]]) -> None:
-    """Fields may hold anything, line ends too; blank lines stand between."""
+    """Fields may hold anything, line ends too; blank lines may be between."""
     stream = io.StringIO()
     stream.write("\nquery_id,label\n\n")
     lines = []

@@ -1,4 +1,4 @@
-"""Judgments by span: of parts of documents, whatever the chunks are that a run retrieves."""
+"""Judgments by span: of parts of documents, no matter what the chunks are that a run retrieves."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Numbers that a mean must reach, whatever a baseline has: `gate(..., at_least=)`."""
+"""Numbers that a mean must reach, with or without a baseline: `gate(..., at_least=)`."""
 
 import csv
 import io

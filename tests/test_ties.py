@@ -1,4 +1,4 @@
-"""Ties: the mean and the extremes over all orders of equal scores, against every one of them."""
+"""Ties: the mean and the extremes over all orders of tied scores, against each of them."""
 
 import contextlib
 import itertools
@@ -46,7 +46,7 @@ OPTIONS: list[JudgingOptions] = [{}, {"depth": 2}, {"depth": 3}, {"judged_only":
 LEVELS = [(-2, -1, 0, 1, 2, 3), (0, 1), (0, 0, 1, 2), (0, 9, 10), (-1, 0, 1)]
 SEEDS = range(60)
 
-# Lower where documents of higher grades stand first.
+# Lower where documents of higher grades are first.
 LOWEST_IS_BEST = {"Unjudged", "RBPResidual", "SearchLength", "EEL", "FallOut", "LastRel"}
 
 # For these, some order is better than the one by grade, or worse than the reverse.
@@ -54,7 +54,7 @@ NOT_BY_GRADE = {
     "G": "what a document is worth depends on what the ideal ranking had gained by then",
     "infAP": "documents of the pool that nobody judged help those below them",
     "RelString": "a text",
-    "P_measure": "its preferred rank is the first of the highest gain, wherever that stands",
+    "P_measure": "its preferred rank is the first of the highest gain, wherever that is",
     "Pplus": "as P_measure",
     "NCU": "its users stop at relevant documents of any grade",
 }
@@ -81,7 +81,7 @@ def case(seed: int) -> tuple[Grades, Scores]:
 
 
 def orders(scores: Scores) -> Iterator[list[str]]:
-    """Yield every order of the documents in which no score stands above a higher one."""
+    """Yield every order of the documents in which no score is above a higher one."""
     ties: dict[float, list[str]] = {}
     for doc, score in scores.items():
         ties.setdefault(score, []).append(doc)
@@ -137,7 +137,7 @@ def of_ties(levels: int, option: int, ties: Any) -> Iterator[tuple[Measure, floa
 
 
 def takes(one: Measure, ties: str) -> bool:
-    """Tell whether a measure takes these ties whatever the data."""
+    """Tell whether a measure takes these ties for any data."""
     definition = one.definition
     if ties == "expected":  # what was retrieved depends on what a depth keeps
         of_retrieved = {("ideal", "retrieved"), ("over", "retrieved")} & set(one.given)

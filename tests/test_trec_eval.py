@@ -223,7 +223,7 @@ def test_the_tag_is_that_of_the_last_line_of_data(write: Write) -> None:
 
 
 def test_counts_that_c_counts_anew(files: list[str]) -> None:
-    """With -c, num_rel over all topics is of grade 1 and above, whatever -l says."""
+    """With -c, num_rel over all topics is of grade 1 and above, no matter what -l says."""
     counted = values(called("-q", "-c", "-l", "2", "-m", "num_rel", *files))
     assert [counted["num_rel", topic] for topic in ("t1", "t2", "t10")] == ["1", "0", "0"]
     assert counted["num_rel", "all"] == "4"
@@ -416,7 +416,7 @@ def test_ties_ascending_turn_the_documents_of_a_score_round(seed: int, write: Wr
     }
     ranks = {}
     for query, docs in reversed_run.items():
-        order = oracle.ranked(docs)[::-1]  # score rising, id rising, once more turned round
+        order = oracle.ranked(docs)[::-1]  # score rising, id rising, reversed once more
         ranks[query] = {doc: -float(i) for i, doc in enumerate(order)}
     expected = evaluate(qrels, ranks, "nDCG RelString AP").to_dict()
     lines = [

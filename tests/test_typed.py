@@ -1,4 +1,4 @@
-"""What is said of a command line that is almost right: the option, the file or the name meant."""
+"""Messages on a command line that is almost right: the option, the file or the name meant."""
 
 from collections.abc import Callable
 from pathlib import Path

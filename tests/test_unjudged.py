@@ -99,7 +99,7 @@ def test_case_h(
 
 
 def test_case_h_by_eye() -> None:
-    """DCG@5: u1 stands at ranks 2 and 1, u2 at 4 in A, u3 at 4 in B."""
+    """DCG@5: u1 is at ranks 2 and 1, u2 at 4 in A, u3 at 4 in B."""
     u1, u2, u3 = 1 / math.log2(3) - 1, 1 / math.log2(5), -1 / math.log2(5)
     found = joint_bounds(JUDGED, [A, B], "DCG@5 nDCG@5")
     assert found.low[0] == pytest.approx(1 + u1 + u3, abs=1e-15)
@@ -252,7 +252,7 @@ def test_what_only_the_other_run_retrieved_counts_in_what_there_is_to_be_found()
     p, r = (1 / 1, 2 / 2), (1 / 3, 2 / 3)
     fs = [2 * a * b / (a + b) for a, b in zip(p, r, strict=True)]
     assert values == pytest.approx(fs)
-    assert fs[0] - fs[1] == pytest.approx(-0.3)  # left was said to be the better one in any case
+    assert fs[0] - fs[1] == pytest.approx(-0.3)  # left was called the better one in any case
     for name in ("SetF", "SetR", "SetAP", "SetRelP"):
         with pytest.raises(MeasureError, match=f"{name}: there are no bounds"):
             joint_bounds(qrels, [left, right], name)
@@ -407,7 +407,7 @@ def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.Monk
     chance = random.Random(seed)
     docs = [f"d{i:02}" for i in range(40)]
     judged = {d: chance.randint(0, 2) for d in chance.sample(docs, chance.randint(1, 12))}
-    # Judged documents stand below the cutoff, and before all else that does.
+    # Judged documents are below the cutoff, above all others that are.
     runs = []
     for _ in range(2):
         top = chance.sample(docs, 3)
@@ -628,7 +628,7 @@ def test_runs_of_several_files_and_in_any_order(tmp_path: Path) -> None:
         for query, docs in left.to_dict().items()
         for i, doc in enumerate(docs)
     ]
-    random.Random(3).shuffle(rows)  # each query's rows stand apart, in both files
+    random.Random(3).shuffle(rows)  # each query's rows are apart, in both files
     for part in (rows[::2], rows[1::2]):
         paths.append(tmp_path / f"part{len(paths)}.run")
         paths[-1].write_text("".join(part))

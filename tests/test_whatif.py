@@ -71,7 +71,7 @@ class Case:
     def measured(self, qrels: Qrels, run: Run, **options: Any) -> dict[Measure, Any]:
         """Return the value of every measure that takes such data."""
         them = self.measures()
-        # Ranks that are said leave nothing to cut, and no ties.
+        # Ranks that are stated leave nothing to cut, and no ties.
         given = {key: value for key, value in self.options.items() if key == "judged_only"}
         scores = evaluate(qrels, run, them, **(options or given))
         return {one: scores.per_query(one)["q"] for one in them}

@@ -356,7 +356,7 @@ LOST: dict[str, Any] = {
     "a list": lambda j: own(j, sum(j.hits.grade.tolist())),
     "a flat iterator": lambda j: own(j, max(j.hits.grade.flat, default=0)),
     "a number as an array": lambda j: own(j, np.asarray(j.hits.total(j.hits.grade / 7))),
-    "an array, reckoned with": lambda j: own(j, np.asarray(j.n_retrieved) / 7),
+    "an array, computed with": lambda j: own(j, np.asarray(j.n_retrieved) / 7),
     "a column as an array": lambda j: own(j, j.hits.total(np.asarray(j.hits.grade) / 7)),
     "a sum": lambda j: own(j, j.hits.grade.sum()),
     "a mean": lambda j: own(j, j.ideal.grade.mean()),
@@ -533,7 +533,7 @@ SOME = ["AP", "nDCG@10", "ERR", "Bpref", "RBP", "Q"]
 
 
 def test_every_attribute_that_has_a_word_is_one() -> None:
-    """Methods are named by themselves; what is only held is named by a text."""
+    """Methods are named as they are; what is only held is named by a text."""
     held = {
         name
         for kind in (Ranked, Judged, Groups, Places, Counted, Preferences)

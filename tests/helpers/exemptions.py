@@ -2,8 +2,8 @@
 
 `... at k`: of the measure where it is cut; `... with own gains`: where grades have gains of one's
 own; `... with p given`: with another value of the parameter p; `... with p='x'`: with 'x'. Why a
-perfect ranking may have less than 1 is said by the measures themselves, as `explain` shows it;
-here stand only the cases that have parameters.
+perfect ranking may have less than 1 is explained by the measures themselves, as `explain` shows it;
+only the cases that have parameters are here.
 """
 
 from cranfield import Measure
@@ -11,7 +11,7 @@ from cranfield import Measure
 ZERO_GAINS = "grade 0 may be worth something"
 COSTS = "a grade may cost something, and then a ranking may be below 0"
 BY_N = "it is divided by what was retrieved, unjudged or not"
-BY_K = "it is divided by k, whatever was retrieved"
+BY_K = "it is divided by k, no matter what was retrieved"
 ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"
 OTHERS = "ETU, EC, ETC and ED depend on what is looked at, not on relevance alone"
 BY_BEST_K = "it is divided by what k documents could be worth"
@@ -46,7 +46,7 @@ EXEMPT: dict[str, dict[str, str]] = {
     "CWL": {
         "perfect is 1": "users also look at ranks where the judgments have nothing more to gain",
         "best first is best": "a user who stops at what it finds may gain more, and spends less",
-        "cutoff beyond the depth": "it is divided by k, whatever was retrieved; "
+        "cutoff beyond the depth": "it is divided by k, no matter what was retrieved; "
         "and the parameter depth says how many ranks there are",
         "0 without relevant documents with value given": OTHERS,
         "0 without results with value given": OTHERS,
@@ -145,7 +145,7 @@ EXEMPT: dict[str, dict[str, str]] = {
         "cutoff beyond the depth with over='cutoff'": BY_K,
     },
     "F": {
-        "cutoff beyond the depth": "P@k is divided by k, whatever was retrieved",
+        "cutoff beyond the depth": "P@k is divided by k, no matter what was retrieved",
     },
     "Rprec": {
         "perfect is 1 with multiple given": "fewer or more ranks than relevant documents",
@@ -163,7 +163,7 @@ EXEMPT: dict[str, dict[str, str]] = {
     },
     "WSS": {
         "unjudged documents at the end": "they are spared: the more there are, the more is saved",
-        "0 without results": "whoever finds nothing saves nothing: it is x - 1",
+        "0 without results": "a system that finds nothing saves nothing: it is x - 1",
         "0 without relevant documents": "there is nothing to find: it is x",
     },
     "SearchLength": {
@@ -185,16 +185,16 @@ EXEMPT: dict[str, dict[str, str]] = {
     "Utility": {
         "perfect is 1": "it has no maximum",
         "unjudged documents at the end": "they are retrieved, too, and may cost",
-        "0 without relevant documents": "what was retrieved all the same may cost",
+        "0 without relevant documents": "what was retrieved nevertheless may cost",
         "0 without results with weights given": "what was missed may cost",
     },
     "NumQ": {
-        "0 without relevant documents": "it counts the query all the same",
-        "0 without results": "it counts the query all the same",
+        "0 without relevant documents": "it counts the query anyway",
+        "0 without results": "it counts the query anyway",
     },
     "NumRet": {
         "unjudged documents at the end": "they are retrieved, too",
-        "0 without relevant documents": "it counts what was retrieved all the same",
+        "0 without relevant documents": "it counts what was retrieved nevertheless",
     },
     "NumRel": {
         "0 without results": "it counts judgments, retrieved or not",
@@ -220,7 +220,7 @@ EXEMPT: dict[str, dict[str, str]] = {
 
 
 def reasons(measure: Measure) -> dict[str, str]:
-    """Return what does not hold of a measure, whatever its parameters, and why."""
+    """Return what does not hold of a measure, for any parameters, and why."""
     found = dict(EXEMPT.get(measure.name, {}))
     definition = measure.definition
     if definition.higher_is_better is not True or definition.aggregation in ("sum", "none"):

@@ -35,7 +35,7 @@ def same(left: float | str, right: float | str) -> bool:
 
 
 def said(found: Explanation | Difference, rows: int = 20) -> str:
-    """Return all that stands beside the tables, in one line."""
+    """Return all that is beside the tables, in one line."""
     return " ".join(note for table in found.tables(rows) for note in table.notes)
 
 

@@ -15,7 +15,7 @@ def codes(found: Any) -> list[str]:
 
 
 def severities(found: Any) -> dict[str, str]:
-    """Return {code: severity} of what is to be known of a measure's comparison."""
+    """Return {code: severity} of what there is to know of a measure's comparison."""
     return {note.code: note.severity for note in found.notes}
 
 

@@ -1,7 +1,7 @@
-"""A reader who has nothing but a worksheet, and redoes it: expressions parsed and reckoned anew.
+"""A reader who has nothing but a worksheet, and redoes it: expressions parsed and computed again.
 
-Whoever reads `gain / log2(rank + 1)` beside the columns `gain` and `rank` reckons row by row. So
-does this, from the text alone: what it cannot parse, or reckons otherwise, is written badly.
+People who read `gain / log2(rank + 1)` beside the columns `gain` and `rank` compute it row by row.
+So does this, from the text alone: what it cannot parse, or computes otherwise, is written badly.
 """
 
 import math
@@ -41,7 +41,7 @@ Symbols = Mapping[str, Sequence[Any]]
 
 
 def divided(a: Any, b: Any) -> Any:
-    """0/0 is 0, as is said beside every explanation in which it happens."""
+    """0/0 is 0, as a line says beside every explanation in which it happens."""
     return a / b if b else 0.0
 
 
@@ -298,7 +298,7 @@ class Text:
         return lambda row: below(row) is None or one(row) != below(row)
 
     def elsewhere(self) -> Value:
-        """Read a column of the other ranking: what stands at its last row that is not deeper."""
+        """Read a column of the other ranking: what is at its last row that is not deeper."""
         headers = [(column.header, other) for other in self.others for column in other.columns]
         found = [(h, other) for h, other in headers if self.left.startswith(h)]
         assert found, f"no column {self.left!r} in another table"
@@ -333,7 +333,7 @@ def columns_of(sheet: Sheet) -> dict[str, Sequence[Any]]:
 
 
 def same(found: Any, shown: Any, exact: bool) -> bool:
-    """Tell whether what was reckoned is what is shown."""
+    """Tell whether what was computed is what is shown."""
     if isinstance(shown, str) or isinstance(found, str):
         return str(found) == str(shown)
     if exact:
@@ -365,7 +365,7 @@ def check(of: Worksheet, groups: Sequence[str]) -> None:
             check_line(entry, symbols, known)
             known.add(entry.symbol)
     check_line(of.result, symbols, known)
-    assert len(symbols) - 1 == len(known), "every symbol is of one number"
+    assert len(symbols) - 1 == len(known), "every symbol stands for one number"
 
 
 def check_line(line: Line, symbols: Symbols, known: set[str]) -> None:
@@ -430,7 +430,7 @@ def check_total(sheet: Sheet, total: Total, groups: Sequence[str]) -> None:
 
 
 def form(of: Worksheet) -> list[Any]:
-    """Return what a worksheet is but for the query's numbers: the same for every query."""
+    """Return what a worksheet is except the query's numbers: the same for every query."""
     found: list[Any] = []
     for entry in (*of.entries, of.result):
         if isinstance(entry, Line):

@@ -1,6 +1,6 @@
 """Objects as other packages have them that are too heavy for these tests.
 
-Each has what cranfield, or a page's example, touches of it, and behaves likewise.
+Each has what cranfield, or a page's example, touches of it, and behaves in the same way.
 scripts/adapters.py tries the real ones.
 """
 

@@ -23,7 +23,7 @@ _POSIX = re.compile(
     r"|SIG(KILL|TERM|HUP|PIPE|INT)|\"(sh|bash)\"|shell=True|demo_shell|RLIMIT"
 )
 _LINUX = re.compile(
-    r"/proc\b|RLIMIT_AS|O_TMPFILE|malloc_trim|sched_|[\"']chromium|pdflatex|pdftotext"
+    r"/proc\b|/dev/full|RLIMIT_AS|O_TMPFILE|malloc_trim|sched_|[\"']chromium|pdflatex|pdftotext"
 )
 
 
@@ -78,6 +78,8 @@ def _definitions(path: Path) -> dict[str, ast.AST]:
             found[node.name] = node
         elif isinstance(node, ast.Assign):
             found |= {one.id: node for one in node.targets if isinstance(one, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = node
     return found
 
 

@@ -1,7 +1,7 @@
 """Test vectors that several files use, each written once: scores, differences and p-values.
 
 Scores and differences of cases A, D and E are in hundredths, so that tests which count can do so
-with whole numbers; `parts` returns what they stand for. What is expected of them stands in the
+with whole numbers; `parts` returns what they mean. What is expected of them is in the
 tests: made by scipy, statsmodels, or by trying all flips.
 """
 
@@ -18,7 +18,7 @@ CASE_A = {
 CASE_B = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]
 CASE_B += [0.4262, 0.5719, 0.6528, 0.7590, 1]
 
-# Two systems that differ by a tenth on each query, but for rounding.
+# Two systems that differ by a tenth on each query, apart from rounding.
 CASE_C = (
     [0.1, 0.2, 0.3, 0.7, 0.9, 0.5, 0.2, 0.4],
     [0.0, 0.1, 0.2, 0.6, 0.8, 0.4, 0.1, 0.3],

@@ -32,7 +32,7 @@ def orders_the_ideal_otherwise(grades: dict[str, int], scores: dict[str, float])
     """Tell whether its ideal may be another one.
 
     It orders equal grades by the run's *score*, with 0.0 for what was not retrieved: then a
-    document with a score below 0 stands behind those that were not retrieved, and of equal scores
+    document with a score below 0 ranks below those that were not retrieved, and of tied scores
     those first that come first in the qrels, and not in the ranking.
     """
     found = [doc for doc in grades if grades[doc] > 0 and doc in scores]

@@ -1,6 +1,6 @@
 """C/W/L against cwl-eval 1.0.12, and ir_measures where it asks cwl-eval.
 
-cwl-eval ranks as the file stands; it is given cranfield's ranking. It adds in other orders, and
+cwl-eval keeps the order of the file; it is given cranfield's ranking. It adds in other orders, and
 multiplies where cranfield divides, so that the last digits differ: hence the tolerance.
 """
 
@@ -250,7 +250,7 @@ IR_MEASURES = [
 
 
 def test_ir_measures_names_have_their_numbers() -> None:
-    """Without ties: it leaves equal scores as they stand in the input."""
+    """Without ties: it leaves equal scores in the order of the input."""
     theirs = {name: ir_measures.parse_measure(name) for name in IR_MEASURES}
     provider = ir_measures.providers.registry["cwl_eval"]
     assert all(provider.supports(one) for one in theirs.values())

@@ -18,7 +18,7 @@ import pytest
 from cranfield import Measure, parse
 
 GRADES = [1, 2, 3]  # the gains of levels 1, 2 and 3
-Peer = Callable[[list[int]], Any]  # of how many documents there are of each level
+Peer = Callable[[list[int]], Any]  # the number of documents of each level
 
 MEASURES: dict[str, Peer] = {
     "RR": lambda n: ntcir.RR(),

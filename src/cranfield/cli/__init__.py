@@ -1,6 +1,7 @@
 """The command line: it calls the library and prints results. Nothing is printed elsewhere.
 
-Exit status: 0 done, 2 wrong usage or input that cannot be scored; `gate` has 1 and 3, too.
+Exit status: 0 done, 2 wrong usage or input that cannot be scored; `check`
+also has 1, `gate` 1 and 3.
 """
 
 import codecs
@@ -226,7 +227,7 @@ def cli() -> None:
     """Evaluate rankings: judgments and runs to measures.
 
     `cranfield COMMAND -h` shows a command in short, `--help` all of it; `cranfield help nDCG`
-    explains a measure. `cranfield demo --save demo` writes the files of the examples.
+    explains a measure. `cranfield demo --save demo` writes the files of these examples.
 
     \b
     cranfield demo --save demo

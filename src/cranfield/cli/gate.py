@@ -32,7 +32,7 @@ _AT_LEAST = {
 }
 _LIMIT = {
     "group": "Options",
-    "help": "With --at-least: not only the mean must reach it, but its lower limit by the test.",
+    "help": "With --at-least: the mean's lower limit by the test must reach the number, too.",
 }
 _UNDECIDED = {
     "group": "Options",
@@ -85,8 +85,8 @@ def command(
     ),
     margin: str | None = flags.option(
         metavar="NUMBER",
-        help="By how much a run may be worse: a number in the unit of the measures, as 0.01, or a "
-        "share of the baseline's mean, as 2%.",
+        help="By how much a run may be worse, as 0.01 or 2%. A number is in the unit of the "
+        "measures, 2% a share of the baseline's mean.",
     ),
     names: tuple[str, ...] = flags.measures(
         "What to judge by the margin; every one must pass",
