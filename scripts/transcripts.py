@@ -102,7 +102,7 @@ def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
     Without a folder of shared data, commands on it are left unchanged.
     """
 
-    def anew(shown: Shown) -> str:
+    def again(shown: Shown) -> str:
         folder = shared if shown.on_shared_data else demonstration
         if folder is None:
             return f"$ {shown.command}\n{shown.output}"
@@ -111,7 +111,7 @@ def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
         return f"$ {shown.command}\n{seen}\n{blank}" if seen else f"$ {shown.command}\n"
 
     def block(found: re.Match[str]) -> str:
-        return "".join(map(anew, _commands(found[0])))
+        return "".join(map(again, _commands(found[0])))
 
     return _BLOCK.sub(block, page)
 

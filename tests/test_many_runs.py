@@ -108,7 +108,7 @@ def test_pairs_are_found_whatever_their_hashes(
 
 
 def test_judgments_that_met_a_run_are_pickled(track: tuple[Path, list[Path]]) -> None:
-    """Hashes are other ones in another process, and are made anew there."""
+    """Hashes are other ones in another process, and are made again there."""
     qrels, runs = track
     judgments = read_qrels(qrels)
     wanted = evaluate(judgments, runs[0], "AP").means()

@@ -309,7 +309,7 @@ def compare_with_trec_eval(
             assert query == "all" or mine == 0
             continue
         elif (name, query, rel) == ("num_rel", "all", 2):
-            continue  # trec_eval counts anew, with grade > 0: 1197
+            continue  # trec_eval counts again, with grade > 0: 1197
         else:
             assert mine == float(value), (name, query)
         compared += 1

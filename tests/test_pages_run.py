@@ -64,7 +64,8 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         for rank, doc in enumerate(docs, 1)
     )
     (tmp_path / "run.tsv").write_text(text)
-    (tmp_path / "rag.json").write_bytes((demo / "rag.json").read_bytes())
+    for name in ("rag.json", "rag-new.json"):
+        (tmp_path / name).write_bytes((demo / name).read_bytes())
     (tmp_path / "clicks.csv").write_text("user,item\nann,a\nann,b\nbob,c\n")
     (tmp_path / "recs.csv").write_text("user,item,score\nann,a,2\nann,x,1\nbob,y,3\nbob,c,2\n")
     for system, score in (("old", 0.4), ("new", 0.5)):  # as trec_eval -q writes them

@@ -172,8 +172,8 @@ def test_every_column_goes_along(subset: Callable[[Ranked], Ranked], rows: list[
     }
 
 
-def test_reordered_ranks_anew_within_each_query() -> None:
+def test_reordered_ranks_again_within_each_query() -> None:
     rankings = Ranked(2, np.array([0, 0, 1]), np.array([4, 9, 2]), np.array([1, 3, 2]))
-    anew = rankings.reordered(np.array([0.5, 2.0, 1.0]))
-    assert anew.grade.tolist() == [3, 1, 2]
-    assert anew.rank.tolist() == [1, 2, 1]
+    again = rankings.reordered(np.array([0.5, 2.0, 1.0]))
+    assert again.grade.tolist() == [3, 1, 2]
+    assert again.rank.tolist() == [1, 2, 1]

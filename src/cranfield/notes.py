@@ -16,7 +16,7 @@ class Note:
     """Something to know of a number, or of the data that it was computed from.
 
     `code` is a word for what sort of note it is, which stays the same when the sentence `text` is
-    worded anew. `severity` is "error" (the number is useless), "warning" (it may not mean what
+    changed. `severity` is "error" (the number is useless), "warning" (it may not mean what
     it seems to) or "info". `queries` is the number of queries that it applies to. `source` names
     the run, the file or the system; `count` says how often it was seen, `line` (from 1) and `row`
     where, and what is written there; `query_id` the query of that, or of another example that

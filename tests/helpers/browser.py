@@ -233,7 +233,7 @@ class Page:
             self._loaded = True
 
     def go(self, path: Path | str, fragment: str = "") -> None:
-        """Load a file or an address, anew where it is the one that is shown."""
+        """Load a file or an address, again where it is the one that is shown."""
         self._own = path.resolve().as_uri() if isinstance(path, Path) else path
         self._loaded = False
         self.call("Page.navigate", url=self._own + (f"#{fragment}" if fragment else ""))

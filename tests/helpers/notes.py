@@ -1,4 +1,4 @@
-"""What notes say: by their codes, which stay when a sentence is worded anew."""
+"""What notes say: by their codes, which stay when a sentence is changed."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -382,7 +382,7 @@ class Ranked(Recordable):
 
     @step_of()
     def reordered(self, by: Floats) -> "Ranked":
-        """Rank each query's rows anew, highest `by` (rows,) first, equal ones as before."""
+        """Rank each query's rows again, highest `by` (rows,) first, equal ones as before."""
         order = self.order(by)
         columns = {name: each[order] for name, each in self.columns.items()}
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)

@@ -141,7 +141,7 @@ class Agreement(Shown):
         """Return each system's mean under A, under B and under the mixtures, best under A first."""
         both = bool(self.per_query)
         rows = [(each.measure, one) for each in self.orderings for one in each.by_system()]
-        how = "Generated qrels have all grades of A drawn anew, by the rates"
+        how = "Generated qrels have all grades of A drawn again, by the rates"
         if self.recipe["confusion"] is None:
             how = "A mixture has, for each query, the judgments of A or those of B, drawn by chance"
         said = (

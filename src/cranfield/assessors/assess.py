@@ -66,7 +66,7 @@ def agreement(
     together: so each query is scored twice, and the mixtures put these scores together.
 
     Without a second assessor, `confusion` says how often one would give which grade to a document
-    of A's: all of A's grades are drawn anew, each from its rates, and the systems are scored under
+    of A's: all of A's grades are drawn again, each from its rates, and the systems are scored under
     each of the qrels made so. What is not judged stays so.
 
     Args:

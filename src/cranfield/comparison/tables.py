@@ -285,7 +285,10 @@ def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
         over += " of all measures" if settings.family == "all" else ""
         drawn = f", {settings.permutations:,} permutations" if settings.permutations else ""
         how = CORRECTIONS.get(settings.correction)  # None of "none"
-        said.append(f"{how} over {over}{drawn}" if how else f"uncorrected, {over}")
+        if told_by(first, settings) == "p" and first.comparisons == 1:
+            said.append(over)  # there is nothing to correct
+        else:
+            said.append(f"{how} over {over}{drawn}" if how else f"uncorrected, {over}")
     said.append(f"alpha {settings.alpha:g}")
     return ["; ".join(said)]
 
@@ -363,7 +366,7 @@ def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
         least, most = number(min(sizes)), number(max(sizes))
         shown = least if least == most else f"{least} to {most}, by the pair"
     yield (
-        f"With {first.pairs[0].n:,} queries, a true {what} is missed more than 1 time in 5"
+        f"With {first.pairs[0].n:,} queries, a true {what} is missed in over 20% of cases"
         f"{'' if by_level else ', before correction'}: {shown}."
     )
 

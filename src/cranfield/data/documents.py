@@ -43,8 +43,8 @@ class Documents:
         expression, as text or compiled, that is searched for in the chunk's id, and whose group 1
         is the document; or a function of the chunk's id. A document takes the place of its "first"
         chunk in the ranking, or of its "best"-scored one, which is the same unless the run is
-        ranked by something else than its scores; or has the "sum" of its chunks' scores. Ranks
-        close up. What is cut, as by nDCG@10 or `depth`, is cut after that.
+        ranked by something else than its scores; or has the "sum" of its chunks' scores. The
+        others move up. What is cut, as by nDCG@10 or `depth`, is cut after that.
 
         A file is still read in blocks whenever the run is evaluated. A chunk without a document
         raises InputError then, which names it, or is left out and counted with `errors="skip"`;

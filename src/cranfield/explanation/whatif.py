@@ -346,7 +346,7 @@ def moved(
     """Return the value with each document alone put where another ranking has it: {id: value}.
 
     Moved is each document of the first 100 ranks of either that the other has elsewhere: taken out
-    of the scene's ranking, so that those below close up; and put in at the rank that the other
+    of the scene's ranking, so that those below move up; and put in at the rank that the other
     ranking has it, so that those below move down, at the end of a ranking that is not so long.
     Ranks are those of `scene.docs`. The ranking gets a document shorter or longer if only one of
     the two has it, at any depth of the scene. `costs` are those of documents that only the other

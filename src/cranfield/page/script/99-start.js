@@ -59,7 +59,7 @@ function followQuery() {
 
 let turn = 0;
 
-/** Draw everything anew, what is in view first; a newer change drops what is left of an older one. */
+/** Draw everything again, what is in view first; a newer change drops what is left of an older one. */
 async function refresh() {
   const mine = ++turn;
   showControls();
