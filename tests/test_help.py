@@ -62,6 +62,7 @@ def test_help_and_version_are_understood_as_commands() -> None:
     assert invoke("help").stdout == invoke("--help").stdout
     assert invoke("help", "gate").stdout == invoke("gate", "--help").stdout
     assert invoke("version").stdout == invoke("-V").stdout == invoke("--version").stdout
+    assert invoke("help", "help").stdout == invoke("--help").stdout
     assert invoke("help", "gat").exit_code == 2
 
 
@@ -92,7 +93,7 @@ def test_the_short_help_has_the_usual_options_in_a_sentence_each() -> None:
     assert invoke("evaluate", "-h", "--help").stdout == invoke("evaluate", "--help").stdout
 
 
-def test_every_sentence_of_an_option_is_one() -> None:
+def test_every_sentence_of_an_option_is_one_and_the_first_is_short() -> None:
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
@@ -101,6 +102,9 @@ def test_every_sentence_of_an_option_is_one() -> None:
                 said = re.sub(r"\s*\[default: .*\]$", "", one.help)
                 assert said.endswith((".", "?")), f"{name} {one.opts[0]}: {said}"
                 assert said[0].isupper(), f"{name} {one.opts[0]}: {said}"
+                first = re.match(r".*?[.?](?= |$)", said, re.S)
+                assert first is not None
+                assert len(first[0]) <= 160, f"{name} {one.opts[0]}: {first[0]}"
 
 
 def examples_of(names: list[str]) -> list[str]:

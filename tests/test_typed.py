@@ -1,11 +1,13 @@
 """Messages on a command line that is almost right: the option, the file or the name meant."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from cranfield import compare, gate
 from cranfield.cli import cli
 
 QRELS, BM25, DENSE = "demo/qrels.txt", "demo/bm25.run", "demo/dense.run"
@@ -119,3 +121,77 @@ def test_convert_does_not_write_onto_what_it_reads(tmp_path: Path) -> None:
     for target in (path, tmp_path / "." / "a.run", tmp_path / "link.run"):
         assert "another file" in refused("convert", str(path), str(target), "--run")
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("recall@", "there is no number behind @, as in recall@10"),
+        ("iprec@", "there is no number behind @, as in iprec@0.1"),
+        ("Rprec@", "Rprec takes no cutoff: leave out @"),
+        ("nDCG@10@5", "two cutoffs: write nDCG@10, or nDCG@5"),
+        (f"nDCG@{'9' * 30}", "there are no rankings so long"),
+    ],
+)
+def test_a_cutoff_that_is_none_is_named(name: str, said: str) -> None:
+    assert said in refused("evaluate", QRELS, BM25, "-m", name)
+
+
+@pytest.mark.parametrize("command", ["compare", "gate"])
+def test_systems_are_compared_over_the_same_queries(command: str) -> None:
+    assert "--missing drop" in refused(command, QRELS, BM25, DENSE, "--queries", "both")
+    verb = {"compare": compare, "gate": gate}[command]
+    with pytest.raises(TypeError, match=r"takes no queries=\.\.\.: .* missing='drop'"):
+        verb(QRELS, [BM25, DENSE], queries="both")  # type: ignore[operator]
+
+
+def test_dropped_queries_are_said_once(tmp_path: Path) -> None:
+    lines = Path(DENSE).read_text().splitlines(keepends=True)
+    path = tmp_path / "part.run"
+    path.write_text("".join(line for line in lines if not line.startswith("q03")))
+    done = CliRunner().invoke(cli, ["compare", QRELS, BM25, str(path), "--missing", "drop"])
+    assert done.stdout.count("left out") == 1
+    assert "1 of 40 queries left out: not every system has a score." in done.stdout
+    assert "queries=both" not in done.stdout
+
+
+def test_a_gate_of_the_baseline_alone_warns() -> None:
+    done = CliRunner().invoke(cli, ["gate", QRELS, BM25, "--baseline", BM25, "--margin", "0.1"])
+    assert done.exit_code == 0
+    assert "warning: the only run is the baseline itself" in done.stderr
+    done = CliRunner().invoke(cli, ["gate", QRELS, DENSE, "--baseline", BM25, "--margin", "0.1"])
+    assert done.stderr == ""
+
+
+def test_what_is_typed_is_quoted_as_it_is() -> None:
+    said = refused("gate", QRELS, BM25, "--at-least", "P(rel=2)@5")
+    assert "--at-least P(rel=2)@5:" in said
+    assert "--at-least" in refused(
+        "gate", QRELS, BM25, "--baseline", BM25, "--margin", "1%", "--limit"
+    )
+    assert "--topics" in refused("evaluate", QRELS, BM25, "--topics", QRELS)
+    assert "is a measure" not in refused("evaluate", QRELS, "--", "-q")
+
+
+def test_lines_are_left_out_by_commands_that_can(tmp_path: Path) -> None:
+    path = tmp_path / "short.run"
+    path.write_text("q01 Q0 csv 1 2 t\nq02 Q0 csv\nq03 Q0 csv 1 2 t\n")
+    assert "(--errors skip) leaves" in refused("evaluate", QRELS, str(path))
+    assert "(cranfield evaluate --errors skip) leaves" in refused("trec-eval", QRELS, str(path))
+
+
+def test_a_command_that_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-q.txt").write_text("-q1 0 a 1\nq2 0 b 1\n")
+    Path("-new.run").write_text("-q1 Q0 x 1 2 t\nq2 Q0 b 1 2 t\n")
+    Path("old.run").write_text("-q1 Q0 a 1 2 t\nq2 Q0 b 1 2 t\n")
+    command = ["gate", "--baseline", "old.run", "--margin", "0.1", "--", "-q.txt", "-new.run"]
+    done = CliRunner().invoke(cli, command)
+    why = " ".join(done.stdout.partition("Why: ")[2].split())
+    assert why == "cranfield explain ./-q.txt old.run ./-new.run -m nDCG@10 --query=-q1"
+    done = CliRunner().invoke(cli, shlex.split(why)[1:])
+    assert done.exit_code == 0
+    Path("old.run").rename("o\nld.run")
+    command = ["gate", "--baseline", "o\nld.run", "--margin", "0.1", "--", "-q.txt", "-new.run"]
+    done = CliRunner().invoke(cli, command)
+    assert "Why: cranfield explain ... -m nDCG@10 --query=-q1, or explain(..." in done.stdout

@@ -570,6 +570,16 @@ def test_that_the_ideal_ranking_moves_is_printed_once(bounds: bool) -> None:
     assert found.count("New grades change the ideal ranking, and with it both means.") == 1
 
 
+def test_what_has_no_bounds_says_why_it_has_none() -> None:
+    qrels = {f"q{i:02}": {"a": 1, "b": i % 2} for i in range(12)}
+    runs = [Run({query: list(docs) for query in qrels}, docs) for docs in ("ab", "ua")]
+    found = str(compare(qrels, runs, "AP", bounds=True, test="t"))
+    assert "AP has no bounds of diff: it also depends on documents that the run did not" in found
+    found = str(compare(qrels, runs, "NumRet", bounds=True, test="t"))
+    assert "unjudged: NumRet has no bounds of diff." in found
+    assert "may be too low" not in found
+
+
 # ---- what is unjudged, and where --------------------------------------------------------------
 
 

@@ -60,6 +60,13 @@ class Refused(click.ClickException):
         super().__init__("\n".join(map(printable, message.split("\n"))))
 
 
+def with_errors(command: click.Command | None, text: str) -> str:
+    """Return a text that names the option --errors; of another command, where this has none."""
+    known = {spelt for one in (command.params if command else []) for spelt in one.opts}
+    elsewhere = text.replace("(--errors skip)", "(cranfield evaluate --errors skip)")
+    return text if "--errors" in known else elsewhere
+
+
 _UNDONE = "what was not finished is undone."
 
 
@@ -169,7 +176,8 @@ class _Commands(click.Group):
         except OptionError as error:
             raise Refused(self._as_typed(ctx, str(error))) from None
         except CranfieldError as error:
-            raise Refused(self._with_errors(ctx, str(error))) from None
+            command = self.get_command(ctx, str(ctx.invoked_subcommand))
+            raise Refused(with_errors(command, str(error))) from None
         except click.NoSuchOption as error:
             raise quoted(_pointing(error)) from None
         except click.UsageError as error:
@@ -178,14 +186,6 @@ class _Commands(click.Group):
             raise _EndedError(signal.SIGINT) from None
         except BrokenPipeError:  # the reader of the output has left
             raise _EndedError(getattr(signal, "SIGPIPE", signal.SIGTERM)) from None
-
-    def _with_errors(self, ctx: click.Context, text: str) -> str:
-        """Return a text that names --errors, where the command has none, for one that has."""
-        command = self.get_command(ctx, str(ctx.invoked_subcommand))
-        known = {spelt for one in (command.params if command else []) for spelt in one.opts}
-        if "--errors" in known:
-            return text
-        return text.replace("(--errors skip)", "(cranfield evaluate --errors skip)")
 
     def _as_typed(self, ctx: click.Context, text: str) -> str:
         """Return a text with `name='value'` of the command's options as they are typed."""

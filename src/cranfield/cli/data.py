@@ -110,7 +110,7 @@ class DataOptions(Options):
     span_pattern: str | None = option(
         None,
         "For judgments by span: a regular expression that finds the groups doc, start and end in "
-        "the ids of a run, as in '^(?P<doc>.*):(?P<start>[0-9]+)-(?P<end>[0-9]+)$'.",
+        "a run's ids. For d1:100-250, '^(?P<doc>.*):(?P<start>[0-9]+)-(?P<end>[0-9]+)$'.",
     )
 
     def __post_init__(self) -> None:
@@ -270,8 +270,8 @@ class GradesOptions(Options):
     grades: tuple[str, ...] = option(
         (),
         "In place of QRELS and RUN: the grades of what was retrieved, best rank first, as in "
-        "'5 2 4 - 1', - being unjudged; of a named query, 'q1: 5 2 4'; or a file of such lines. "
-        "May be repeated, for several queries.",
+        "'5 2 4 - 1', where - is unjudged. A query may be named, 'q1: 5 2 4'; a file may have such "
+        "lines. May be repeated, for several queries.",
     )
     collection: tuple[str, ...] = option(
         (),

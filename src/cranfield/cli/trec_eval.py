@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from cranfield.cli import Refused, flags, quoted
+from cranfield.cli import Refused, flags, quoted, with_errors
 from cranfield.cli.measures import explain
 from cranfield.cli.terminal import refuse, say
 from cranfield.compat.names import CALCULATION, FILE, USAGE, TrecEvalError, requested
@@ -33,7 +33,7 @@ class _AsTrecEval(click.Command):
         try:
             return super().invoke(ctx)
         except CranfieldError as error:
-            refuse(Refused(str(error)))
+            refuse(Refused(with_errors(command, str(error))))
             status = FILE
             if isinstance(error, DuplicateError | ContradictionError):
                 status = CALCULATION

@@ -298,7 +298,8 @@ def _columns(found: Gate) -> Iterator[Column]:
     yield Column(
         "needed",
         lambda one: f"{one.queries_needed:,}" if one.queries_needed else "",
-        f"needed: queries with which a system as good as {found.baseline} passes with a chance of 80%.",
+        f"needed: queries with which a system as good as {found.baseline} passes with a chance of "
+        "80%.",
         any(one.queries_needed is not None for one in verdicts),
     )
 

@@ -1,8 +1,8 @@
 """Fingerprints: what saved scores carry of the judgments and of what was retrieved.
 
 A hash tells whether two judgments are the same. Of the documents that a run retrieved, the least
-hashes are a sketch, by which two runs can be seen to have hardly a document in common: as if the
-documents had been cut, or named, differently in between (a bottom-k sketch: Cohen & Kaplan, PODC 2007).
+hashes are a sketch, by which two runs can be seen to have hardly a document in common, because
+documents were cut, or named, differently in between (a bottom-k sketch: Cohen & Kaplan, PODC 2007).
 """
 
 from hashlib import sha256

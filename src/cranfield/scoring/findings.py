@@ -216,8 +216,8 @@ def _about_both(
     if n_hits / possible < _FEW_RETURNED:
         text = (
             f"of the judged documents that could be in the lists, {n_hits / possible:.1%} do "
-            f"({n_hits:,} of {possible:,}): were documents cut or numbered differently since they were "
-            "judged?"
+            f"({n_hits:,} of {possible:,}): were documents cut or numbered differently since they "
+            "were judged?"
         )
         yield Note("few-judged-returned", "warning", text, count=n_hits)
     if judged_at < _FEW_JUDGED and qrels.graded:
