@@ -116,6 +116,9 @@ class Check(Shown):
         )
 
 
+_ONE = {"queries": "query", "rows": "row", "judgments": "judgment"}
+
+
 def _title(file: str, facts: Mapping[str, Any]) -> str:
     """Return the name of a file and its facts, in words."""
     words = []
@@ -123,7 +126,8 @@ def _title(file: str, facts: Mapping[str, Any]) -> str:
         if isinstance(value, str):
             words.append(value)
         else:
-            words.append(f"{value:{',' if isinstance(value, int) else '.4f'}} {name}")
+            called = _ONE.get(name, name) if value == 1 else name
+            words.append(f"{value:{',' if isinstance(value, int) else '.4f'}} {called}")
     return f"{file}: {', '.join(words)}"
 
 
