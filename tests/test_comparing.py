@@ -1118,8 +1118,8 @@ def test_what_is_found_depends_on_the_correction(correction: Any, level: float) 
     assert pair.verdict is None
     assert pair.sd is not None
     assert pair.detectable == pytest.approx(detectable(43, alpha=level) * pair.sd)
-    assert ("in 5, before correction: " in str(found)) == (correction in ("maxt", "bh"))
-    assert ("in 5: " in str(found)) == (correction not in ("maxt", "bh"))
+    assert ("of cases, before correction: " in str(found)) == (correction in ("maxt", "bh"))
+    assert ("of cases: " in str(found)) == (correction not in ("maxt", "bh"))
 
 
 def test_what_is_found_depends_on_what_holm_has_told_already() -> None:

@@ -181,7 +181,7 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     ({}, "nothing to judge by"),
     ({"margin": 0.01}, "a margin needs a baseline"),
     ({"baseline": "bm25"}, "a baseline needs a margin"),
-    ({"limit": True}, "applies to at_least"),
+    ({"limit": True}, "goes with at_least"),
     ({"at_least": {"R@5": 0.3}, "measures": "AP"}, "at_least names the measures"),
     ({"at_least": {"R@5": 80}}, "Did you mean 0.8"),
     ({"at_least": {"R@5": 0}}, "every system reaches it"),

@@ -8,6 +8,7 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Ints, mean
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.result import Result
+from cranfield.comparison.score_columns import known_measure
 from cranfield.comparison.settings import Settings
 from cranfield.measures import parse
 from cranfield.measures.parameters import Depth
@@ -79,7 +80,7 @@ def _on_little_judged(result: Result, settings: Settings) -> list[str]:
             "! more than 0.05 below the share of another system: its mean may be too low, where "
             "unjudged documents count as not relevant."
         ]
-        if little and parse(result.measure).bounds != "none"
+        if little and _bounds_of(result.measure) != "none"
         else []
     )
     bounded = [
@@ -98,7 +99,7 @@ def _on_little_judged(result: Result, settings: Settings) -> list[str]:
 def of_unjudged(result: Result) -> str:
     """Return the legend of the column with the bounds of differences, known or not."""
     if all(one.unjudged_low is None for one in result.pairs):
-        if parse(result.measure).bounds in ("none", "refused"):
+        if _bounds_of(result.measure) in (None, "none", "refused"):
             return f"unjudged: {result.measure} has no bounds of diff."
         return (
             f"unjudged: {result.measure} has no bounds of diff: it also depends on documents that "
@@ -106,6 +107,12 @@ def of_unjudged(result: Result) -> str:
         )
     text = "unjudged: bounds of diff over all grades of unjudged documents."
     return f"{text}{ideal_moves(result)}"
+
+
+def _bounds_of(measure: str) -> str | None:
+    """Return which bounds a measure's own value has; None if the measure is unknown."""
+    known = known_measure(measure)
+    return None if known is None else known.bounds
 
 
 def ideal_moves(result: Result) -> str:
