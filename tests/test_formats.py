@@ -377,6 +377,12 @@ def test_what_is_stated_leaves_another_usual_name_free(write: Any) -> None:
     assert qrels_of(path, columns={"stratum": "relevance"}) == {"q": {"a": 1, "b": 0}}
 
 
+@pytest.mark.parametrize("query", ["{}", "[]", "{", "["])
+def test_ids_that_look_like_json_are_ids(query: str, write: Write) -> None:
+    for name in ("a.run", "a"):
+        assert run_of(write(name, f"{query} Q0 d1 1 2 t\n")) == {query: {"d1": 2.0}}
+
+
 @pytest.mark.parametrize(
     ("stated", "problem"),
     [

@@ -24,6 +24,9 @@ from cranfield.formats.text import BYTE_ORDER_MARK
 from cranfield.formats.values import values_of
 
 _AS_TABLE = "CSV, JSON lines, Parquet, Arrow; or pandas' to_json(path, orient='records')"
+# An object with a name, or a list of objects or lists; or one that is empty, and nothing after it:
+# a line of another format may begin with the id {}.
+_BEGINS = re.compile(rb'\{\s*(?:"|\Z|\}\s*\Z)|\[\s*(?:[{\[]|\]\s*\Z)')
 _LIST_IN_LIST = re.compile(rb"\[\s*\[")
 # An object with a list as its first value.
 _FIRST_LIST = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[', re.DOTALL)
@@ -280,8 +283,7 @@ def _rows(file: Beginning) -> Rows:
 
 def _sniffed(file: Beginning) -> Rows | None:
     text = file.sample.removeprefix(BYTE_ORDER_MARK).lstrip()
-    is_object = text.startswith(b"{") and text[1:].lstrip()[:1] in (b'"', b"}", b"")
-    return _rows(file) if is_object or re.match(rb"\[\s*[{\[\]]", text) else None
+    return _rows(file) if _BEGINS.match(text) else None
 
 
 FORMATS = (
