@@ -378,7 +378,7 @@ def test_what_is_stated_leaves_another_usual_name_free(write: Any) -> None:
 
 
 @pytest.mark.parametrize("query", ["{}", "[]", "{", "["])
-def test_ids_that_look_like_json_are_ids(query: str, write: Write) -> None:
+def test_ids_that_look_like_json_are_ids(query: str, write: Any) -> None:
     for name in ("a.run", "a"):
         assert run_of(write(name, f"{query} Q0 d1 1 2 t\n")) == {query: {"d1": 2.0}}
 
