@@ -69,7 +69,7 @@ def test_names_of_columns() -> None:
     expected = agreement(A[:2] + A[3:], B, OTHER, "RR", mixtures=20)
     assert found.to_dict() == expected.to_dict()
     assert agreement(first, second, columns=both["qrels"]).pooled == expected.pooled
-    with pytest.raises(OptionError, match="still to be read"):
+    with pytest.raises(OptionError, match="not read yet"):
         agreement(Qrels(B), {"q1": {"a": 1}}, columns=columns)
 
 

@@ -92,7 +92,7 @@ def test_qrels_and_runs_in_each_others_place(verb: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
 def test_scores_beside_runs(verb: Callable[..., Any]) -> None:
     """Only where scores may be given are they told their place."""
-    place = "Scores take the place of qrels and runs"
+    place = "Scores are given instead of qrels and runs"
     systems = evaluate(QRELS, RUNS, "AP RR")
     scores = systems["old"]
     named = {"old": scores, "new": scores}

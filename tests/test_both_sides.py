@@ -436,7 +436,7 @@ def test_columns_that_cannot_be(columns: Any, said: str) -> None:
 
 
 def test_columns_of_what_is_read_already_have_no_effect() -> None:
-    with pytest.raises(OptionError, match="still to be read"):
+    with pytest.raises(OptionError, match="not read yet"):
         evaluate(Qrels(ROWS), Run(ROWS), "RR", columns={"query_id": "x"})
     with pytest.raises(OptionError, match="columns: applies to judgments and runs"):
         compare({"a": {"q": 1.0}, "b": {"q": 0.5}}, columns={"query_id": "x"})

@@ -180,7 +180,8 @@ def test_few_judged_documents_returned_hint_at_other_documents() -> None:
     qrels = {"q1": {f"d{i}": i % 2 for i in range(100)}}
     run = {"q1": {f"d{i}" if i == 0 else f"d{i}-0": -float(i) for i in range(100)}}
     finding = found("few-judged-returned", qrels, run)
-    assert "1.0% do (1 of 100)" in finding.text
+    assert "only 1.0% of" in finding.text
+    assert "(1 of 100)" in finding.text
     assert found("unjudged", qrels, run).severity == "warning"
 
 

@@ -207,7 +207,7 @@ def test_why_documents_do_not_add_to_a_value() -> None:
     for name, reason in (
         ("IDCG", "the value is added up over the ideal ranking"),
         ("RR", "only the first of some documents counts"),
-        ("F@5", "the value is divided by what depends on the ranking, too"),
+        ("F@5", "the value is divided by a number that also depends on the ranking"),
         ("SetP", "what documents add is divided by 6 in left, and 3 in right"),
         ("nDCG", ""),
     ):

@@ -539,7 +539,7 @@ def test_what_cannot_be_explained_is_refused() -> None:
     run = {"q1": ["a"]}
     with pytest.raises(OptionError, match="3 runs: one is explained, or the difference of two"):
         explain(TWO, [run, run, run], "AP", "q1")
-    with pytest.raises(MeasureError, match="one measure is explained at a time: AP, say"):
+    with pytest.raises(MeasureError, match="one measure is explained at a time: for example AP"):
         explain(TWO, run, "AP RR", "q1")
     with pytest.raises(MeasureError, match="nDCGG"):
         explain(TWO, run, "nDCGG@10", "q1")

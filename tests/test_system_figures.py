@@ -344,7 +344,7 @@ def test_points_are_json() -> None:
 
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_scores_that_were_made_before_have_no_rankings(name: str) -> None:
-    with pytest.raises(InputError, match="scores that were made before"):
+    with pytest.raises(InputError, match="precomputed scores"):
         OF_RUNS[name](SAVED)
 
 
@@ -642,7 +642,7 @@ def test_what_a_command_refuses(tmp_path: Path) -> None:
         (["leaderboard", DEMO[0], *DEMO[1], "-m", "AP", "-m", "P@5"], "one measure"),
         (["leaderboard", DEMO[0], *DEMO[1], "--slices", "x"], "by-slice"),
         (["by-slice", DEMO[0], *DEMO[1]], "there are no slices"),
-        (["judged-by-rank", "--saved", saved], "scores that were made before"),
+        (["judged-by-rank", "--saved", saved], "precomputed scores"),
         (["by-cutoff", DEMO[0], *DEMO[1], "--cutoffs", "1,x"], "'x'"),
         (["precision-recall", DEMO[0], *DEMO[1], "--query", "q22"], "draws one RUN"),
         (["precision-recall", DEMO[0], DEMO[1][0], "--query", "q22", "--flips", "9"], "--flips"),

@@ -75,7 +75,7 @@ def deep_learning(data: Path) -> tuple[Comparison, dict[str, Any]]:
 
 
 def saved() -> tuple[Comparison, dict[str, Any]]:
-    """Scores that were made before: no rankings."""
+    """Precomputed scores: no rankings."""
     chance = random.Random(19)
     scores: Scores = {
         system: {

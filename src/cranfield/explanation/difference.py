@@ -33,10 +33,10 @@ _TOO_DEEP = "the measure takes too many steps one after the other"
 
 @dataclass(frozen=True)
 class Part:
-    """A document, where each of the two runs has it, and what it makes of the difference.
+    """A document, where each of the two runs has it, and how it changes the difference.
 
-    Of "terms": what it adds to each run's value, 0 where it adds nothing, and `change`, right -
-    left. Of "moved": the left run's value if the document were where the right one has it
+    For "terms": what it adds to each run's value, 0 where it adds nothing, and `change`, right -
+    left. For "moved": the left run's value if the document were where the right one has it
     (`value`), and `change`, that less the left run's value.
     """
 
@@ -54,12 +54,12 @@ class Part:
 class Difference(Shown):
     """Which documents make the difference between two runs on a query.
 
-    `method` says how. "terms": the value is a sum of what documents add where they are, and all
-    else is common to both runs; then the parts' changes add up to `difference`, right - left.
-    "moved" elsewhere, for the `reason` given: each document of the first 100 ranks of either
-    run alone is put in the left run at the rank where the right one has it, or taken out. These
-    changes do not add up, and with ties="expected" there are none, as a document then has no rank
-    of its own. The greatest comes first. `lengths` are the numbers of documents that the runs
+    `method` says how. "terms": the value is a sum of what documents add where they are, and
+    everything else is the same in both runs; then the parts' changes add up to `difference`, right
+    - left. "moved" elsewhere, for the `reason` given: each document of the first 100 ranks of
+    either run alone is put in the left run at the rank where the right one has it, or taken out.
+    These changes do not add up, and with ties="expected" there are none, as a document then has no
+    rank of its own. The greatest comes first. `lengths` are the numbers of documents that the runs
     retrieved, of those kept; ranks are among these. `beside` are the documents among the first
     ranks of either run: down to the measure's cutoff, if that is no deeper than 20, else ten.
 
@@ -82,7 +82,7 @@ class Difference(Shown):
     options: Mapping[str, Any]
     notes: Sequence[Note]  # what else to know of the data
     judged: Sequence[Part]  # documents to be shown where none makes a difference
-    beside: Sequence[Part]  # what else is among the first ranks of either run
+    beside: Sequence[Part]  # other documents among the first ranks of either run
     reason: str  # why not by terms; empty if by terms
 
     @property
@@ -135,10 +135,10 @@ class Difference(Shown):
     def tables(self, limit: int | None = _ROWS) -> list[Table]:
         """Return the parts as a table, the first `limit` of them (None: all).
 
-        Where there are none, the judged documents, and where each run has them. Below these, what
-        else is among the first ranks of either run, as far as `limit` goes.
+        Where there are none, the judged documents, and where each run has them. Below these, the
+        other documents among the first ranks of either run, as far as `limit` goes.
 
-        Raises OptionError if `limit` is no whole number of 1 or more.
+        Raises OptionError if `limit` is not a whole number of 1 or more.
         """
         check_limit(limit)
         left, right = self.names
@@ -177,7 +177,7 @@ class Difference(Shown):
         """
         if n_others:
             more = f"; {n_hidden:,} more are not shown" * bool(n_hidden)
-            yield f"Below the line: what else is among the first ranks of either run{more}."
+            yield f"Below the line: other documents among the first ranks of either run{more}."
         yield from lines_of(self.notes)
         hidden = len(self.parts or self.judged) - n_shown
         if hidden and self.parts:
@@ -279,7 +279,7 @@ class _Terms:
 _STEPS: Mapping[Any, str] = {  # what does not add up
     Ranked.first: "only the first of some documents counts",
     Ranked.maximum: "only the highest of some numbers counts",
-    np.divide: "the value is divided by what depends on the ranking, too",
+    np.divide: "the value is divided by a number that also depends on the ranking",
     np.multiply: "the value is a product of two numbers that depend on the ranking",
 }
 _CHANGED: Mapping[Any, str] = {
@@ -291,7 +291,7 @@ _CHANGED: Mapping[Any, str] = {
 
 
 def _reason(terms: Sequence[_Terms | str], names: Sequence[str]) -> str:
-    """Say why two values do not differ by what documents add to them; empty if they do."""
+    """Return why two values do not differ by what documents add to them; empty if they do."""
     left, right = terms
     if isinstance(left, str) or isinstance(right, str):
         return left if isinstance(left, str) else str(right)
@@ -304,7 +304,7 @@ def _reason(terms: Sequence[_Terms | str], names: Sequence[str]) -> str:
                 f"what documents add is {how} {number(one)} in {names[0]}, and {number(other)} in "
                 f"{names[1]}"
             )
-    return "the two values are not made by the same steps"
+    return "the two values are not computed by the same steps"
 
 
 def _terms(value: Any) -> _Terms | str:
@@ -334,7 +334,7 @@ def _terms(value: Any) -> _Terms | str:
         return _terms(first)
     op = np.divide if op is ratio else op
     if op not in _CHANGED:
-        return _STEPS.get(op, "the value is no sum of what documents add")
+        return _STEPS.get(op, "the value is not a sum of what documents add")
     left, right = map(_terms, inputs)
     if isinstance(left, _Terms) and isinstance(right, _Terms):
         if op not in (np.add, np.subtract):

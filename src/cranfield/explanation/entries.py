@@ -25,7 +25,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Total:
-    """What becomes of a column: its sum, or its first or its highest value; or a count of rows."""
+    """What is computed from a column: its sum, first or highest value; or a count of rows."""
 
     symbol: str
     words: str
@@ -65,7 +65,7 @@ class Sheet:
 
     @property
     def lines(self) -> list[str]:
-        """How the columns come about, and what becomes of them."""
+        """How the columns are computed, and what is computed from them."""
         made = [f"{one.header} = {one.made}" for one in self.columns if one.made]
         return [*made, *map(str, self.totals)]
 
@@ -78,7 +78,7 @@ class Sheet:
             yield from (*total.values, *(total.running or ()))
 
     def table(self, limit: int | None, title: Sequence[str], notes: Sequence[str]) -> Table:
-        """Return it as a table; of more rows than the limit the middle is left out, and said."""
+        """Return it as a table; a row in the middle says how many are left out by the limit."""
         columns = [(name, _grades(its) if name == "grade" else its) for name, its in self._shown()]
         header = [name for name, _ in columns]
         rows: list[Sequence[Any]] = list(zip(*(values for _, values in columns), strict=True))
@@ -110,7 +110,7 @@ class Sheet:
         return [dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)]
 
     def entitle(self) -> None:
-        """Say of an ideal ranking that it is one; a count alone has no order."""
+        """Add to the title of an ideal ranking that it is ideal; a count alone has no order."""
         self.is_ideal = self.is_sorted and self.is_used
         if self.is_ideal:
             self.title = f"the ideal ranking: {self.title}"
@@ -132,7 +132,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Line:
-    """A number and how it comes of others: in words or symbols, then in numbers."""
+    """A number and how it is computed from others: in words or symbols, then in numbers."""
 
     symbol: str
     words: str

@@ -40,13 +40,13 @@ def explain(
     """Explain a number: of one query, over all queries, or the difference of two runs.
 
     The measure itself is run, on values that remember how they were made: what is shown is what
-    was computed, for every measure there is and for one's own. Of one query, it is run on that
-    query alone: one's own measure must give a query the value that it has among others, too.
+    was computed, for every measure, your own included. For one query, it is run on that query
+    alone: your own measure must give a query the same value alone as among others.
 
     Args:
         qrels: the judgments, as `evaluate` takes them.
         run: a run, as `evaluate` takes it; or two of them, a list or a dict {name: run}. A table
-            that holds both sides stands alone, as in `evaluate`: `explain(rows, "AP", "q1")`.
+            that holds both sides is given alone, as in `evaluate`: `explain(rows, "AP", "q1")`.
         measure: one measure. [default: nDCG@10]
         query: the query whose value is explained. None: the only one there is, or the value over
             all queries; of two runs, on which queries the second is worse, and on which better. A
@@ -64,9 +64,9 @@ def explain(
     Raises:
         InputError: as `evaluate`; or the query is not in the judgments.
         MeasureError: as `evaluate`; or there are several measures.
-        OptionError: as `evaluate`; or the number of runs is neither one nor two; or `query` can
-            be no id.
-        TypeError: an option that there is not.
+        OptionError: as `evaluate`; or the number of runs is neither one nor two; or `query` cannot
+            be an id.
+        TypeError: an unknown option.
 
     >>> print(explain({"q1": {"a": 2, "b": 1}}, {"q1": ["b", "x", "a"]}, "RR(rel=2)", "q1"))
     RR(rel=2) = 0.3333: query q1, run run
@@ -119,7 +119,7 @@ recip_rank)
             raise MeasureError(f"{error} The order is: qrels, run, measure, query.") from None
         raise
     if more:
-        raise MeasureError(f"one measure is explained at a time: {one}, say")
+        raise MeasureError(f"one measure is explained at a time: for example {one}")
     if query is not None and how.queries != "judged":
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
     if convention is not None:
@@ -169,7 +169,7 @@ def explain_each(
 
 
 def _check_two(n_runs: int, measure: Measure, judging: Judging) -> None:
-    """Raise OptionError or MeasureError for runs of which there is no difference to explain."""
+    """Raise OptionError or MeasureError if there is no difference of runs to explain."""
     if n_runs != 2:
         raise OptionError(f"{n_runs} runs: one is explained, or the difference of two")
     if judging.keeps_repeated:

@@ -29,7 +29,7 @@ _SUBSETS = {Ranked.where, Ranked.relevant, Ranked.top, Ranked.reordered}
 
 
 class Subset(NamedTuple):
-    """How a ranking came of another one: by which method, with which argument."""
+    """How a ranking was made from another one: by which method, with which argument."""
 
     above: Any  # the other ranking
     how: Any
@@ -39,7 +39,7 @@ class Subset(NamedTuple):
 def follow(measure: Measure, scene: Scene) -> Derived | np.ndarray[Any, Any]:
     """Run the measure on one query, and return its value (1, 1) with the steps that made it.
 
-    It is a plain array if the measure lost them all: by a way round the ranking's methods and
+    It is a plain array if the measure lost them all: by going around the ranking's methods and
     numpy's functions, such as np.asarray().
     """
     record = Record(measure.definition.is_own, scene)
@@ -77,7 +77,7 @@ def is_summed(one: Any) -> TypeGuard[Recording]:
 
 
 def subsets(rows: Recording) -> Iterator[Subset]:
-    """Yield how a ranking came of another one, that one of a third, and so on."""
+    """Yield how a ranking was made from another one, that one from a third, and so on."""
     while rows.step.op in _SUBSETS:
         above, *given = rows.step.inputs
         yield Subset(above, rows.step.op, given[0] if given else 1)
@@ -85,7 +85,7 @@ def subsets(rows: Recording) -> Iterator[Subset]:
 
 
 def base_of(rows: Recording) -> Recording:
-    """Return the ranking that it came of, before any subset was taken."""
+    """Return the ranking that it was made from, before any subset was taken."""
     for subset in subsets(rows):
         rows = subset.above
     return rows

@@ -1,4 +1,4 @@
-"""The value over all queries explained: which queries pull it down, and how far."""
+"""The value over all queries explained: which queries lower it, and by how much."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -181,7 +181,7 @@ class MeanExplanation(Shown):
     def tables(self, limit: int | None = _ROWS) -> list[Table]:
         """Return the queries as a table, the `limit` most harmful ones (None: all).
 
-        Raises OptionError if `limit` is no whole number of 1 or more.
+        Raises OptionError if `limit` is not a whole number of 1 or more.
         """
         check_limit(limit)
         first = self.queries[:limit]
@@ -287,8 +287,8 @@ def _a_number(measure: Measure | str) -> Measure:
     one = parse(measure) if isinstance(measure, str) else measure
     if one.definition.is_text:
         raise MeasureError(
-            f"{one} is a text for each query: there is no mean to be explained; ask for a measure "
-            "that is a number, such as nDCG@10"
+            f"{one} is a text for each query: there is no mean to explain; name a measure whose "
+            "value is a number, such as nDCG@10"
         )
     return one
 

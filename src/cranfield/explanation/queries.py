@@ -122,7 +122,7 @@ class QueryDifferences(Shown):
     def tables(self, limit: int | None = _ROWS) -> list[Table]:
         """Return the queries that changed as a table, the first `limit` of them (None: all).
 
-        Raises OptionError if `limit` is no whole number of 1 or more.
+        Raises OptionError if `limit` is not a whole number of 1 or more.
         """
         check_limit(limit)
         left, right = self.names

@@ -25,11 +25,11 @@ class Explanation(QueryValue, Shown):
     """Why a query has the value it has.
 
     `worksheet` is the measure's own computation, step by step: tables of documents with the terms
-    that are added up, and the numbers that come of them; its last line is the value, to the last
+    that are added up, and the numbers computed from them; its last line is the value, to the last
     bit what `evaluate` returns. Unjudged documents are in its tables, too, where they add nothing;
     where no table has the first documents retrieved, they are a table before it. Beside it: what
     of the ranking was not judged; the equal scores whose order mattered; the swap of two ranks
-    among the first 100 that makes the value most better; the judgment of one unjudged document
+    among the first 100 that improves the value most; the judgment of one unjudged document
     that would raise it most, or lower it.
 
     >>> from cranfield import explain
@@ -45,7 +45,7 @@ class Explanation(QueryValue, Shown):
     def tables(self, limit: int | None = _ROWS) -> list[Table]:
         """Return the worksheet's tables, of at most `limit` rows each (None: all of them).
 
-        Raises OptionError if `limit` is no whole number of 1 or more.
+        Raises OptionError if `limit` is not a whole number of 1 or more.
         """
         *above, last = self._sheets(limit)
         grave = lines_of(one for one in self.notes if one.is_grave)
@@ -72,7 +72,7 @@ class Explanation(QueryValue, Shown):
         return made
 
     def _with_ranks(self, sheet: Sheet) -> Sheet:
-        """Say beside the documents of an ideal ranking at which rank the run has them."""
+        """Add to an ideal ranking a column with the rank at which the run has each document."""
         several = "group" in sheet.labels or self.options.get("judged_only")
         if several or not sheet.is_ideal or "document" not in sheet.labels:
             return sheet

@@ -23,7 +23,7 @@ from cranfield.render.numbers import queries_of
 
 
 class Seen(NamedTuple):
-    """One query's ranking as a measure sees it, and as it was before: see `Scene`."""
+    """One query's ranking as a measure sees it, and before documents were dropped: see `Scene`."""
 
     kept: Ranking
     ranking: Ranking
@@ -134,7 +134,7 @@ class Scene:
         """Judge some queries of a run, which is read once, each as if it were alone.
 
         `costs`: whether the measure takes those of the run. Raises InputError if the judgments do
-        not have a query, or for lists of ids that are not as many on both sides.
+        not have a query, or if the two sides have different numbers of lists of ids.
         """
         for query in queries:
             if query not in qrels.query_ids:
@@ -155,7 +155,7 @@ class Scene:
             yield cls(query, run.name, alone, judging, meeting, *seen)
 
     def least_relevant(self, measure: Measure) -> float:
-        """Return the lowest grade that the measure takes for relevant; if it says none, above 0."""
+        """Return the lowest grade that the measure counts as relevant; by default, any above 0."""
         known = self.judged.are_whole or measure.fractions == "level"
         least: float = measure.parameters.get("rel", 1) if known else self.judged.above_zero
         return least

@@ -23,9 +23,9 @@ def sentences(found: QueryValue) -> Iterator[str]:
         yield f"{found.measure} takes too many steps one after the other to be shown."
     elif found.worksheet.lost:
         yield (
-            f"Not every step to the value of {found.measure} is known: its function leaves "
-            "the arrays that it is given (by float(), np.asarray(), numpy's sums, by writing "
-            "into an array or a loop), and with them the record of what was done."
+            f"Not every step to the value of {found.measure} is known: its function converts or "
+            "changes the arrays that it is given (float(), np.asarray(), numpy's sums, writing "
+            "into an array or a loop), and what was done then is not recorded."
         )
     if found.missing:  # the highest grade first
         named = some([f"{doc} ({short(grade)})" for doc, grade in found.missing], _NAMED)
@@ -58,9 +58,9 @@ def _of_unjudged(found: QueryValue) -> Iterator[str]:
         if out:
             yield (
                 f"Dropped, as unjudged or of negative grade: {len(out):,} of the "
-                f"{number_of(n_docs, 'document')} retrieved, at {_listed(out)}. The others "
-                "closed up: the tables and the swap have their ranks after that, all else has "
-                "the ranks before."
+                f"{number_of(n_docs, 'document')} retrieved, at {_listed(out)}. The others moved "
+                "up: the tables and the swap show the new ranks, everything else the ranks "
+                "before that."
             )
     elif not k:
         yield "No rank is looked at: R, the number of relevant documents, is 0."

@@ -257,11 +257,11 @@ class Judgments:
 
 
 def untried(scene: Scene, measure: Measure) -> str:
-    """Return why `judgments` tries none, as it takes more than a grade; empty if it tries some."""
+    """Return why `judgments` tries none, as they need more than a grade; empty if it tries some."""
     if scene.judged.in_groups:
         return "the judgments are in groups, and a document has a grade in each"
     if scene.qrels.sampling and measure.bounds == "refused":
-        return "the judgments are a sample, and it would have to be known how it was drawn"
+        return "the judgments are a sample, and how one more would be drawn is not known"
     if scene.judging.judged_only and scene.judged.cost is not None:
         return "what it costs to look at it is not known once it was dropped"
     if len({*scene.ranking.docs}) < len(scene.ranking.docs):

@@ -90,7 +90,7 @@ def base_words(rows: Recording) -> Base:
 
 
 def is_ideal(rows: Recording) -> bool:
-    """Tell whether a ranking is, or came of, one that no run made: the best possible."""
+    """Tell whether a ranking is an ideal ranking, or was made from one."""
     return base_words(rows).is_ideal
 
 

@@ -34,8 +34,8 @@ def spread(
 
     Returns:
         Figure; a point has "system", "least", "q05", "q25", "median", "q75", "q95", "greatest"
-        (quantiles, between two scores in proportion) and "scores", in the order of the queries'
-        ids.
+        (quantiles, linearly interpolated between two scores) and "scores", in the order of the
+        queries' ids.
 
     Raises:
         MeasureError: a measure that was not compared.

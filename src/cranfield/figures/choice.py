@@ -53,11 +53,11 @@ def known_measure(found: Comparison, text: str) -> Measure | None:
 
 
 def source_of(found: Comparison, what: str) -> Evaluated:
-    """Return the judgments and runs; raise InputError for scores that were made before."""
+    """Return the judgments and runs; raise InputError for precomputed scores."""
     source = found.aligned.source
     if source is None:
         raise InputError(
-            f"{what} is drawn from judgments and runs, and these are scores that were made before",
+            f"{what} is drawn from judgments and runs, and these are precomputed scores",
             hint="Compare the judgments and runs themselves: compare(qrels, runs); "
             "or leave --saved out.",
         )

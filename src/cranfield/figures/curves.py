@@ -72,10 +72,10 @@ def by_cutoff(
         style: "screen", "paper" or "slides".
 
     Returns:
-        Figure; a point, of every system and cutoff, has "system", "cutoff", "mean", "low", "high".
+        Figure; a point for each system and cutoff has "system", "cutoff", "mean", "low", "high".
 
     Raises:
-        InputError: scores that were made before, which come without rankings.
+        InputError: precomputed scores, which come without rankings.
         MeasureError: a measure that does not exist, or that has no cutoff.
         OptionError: cutoffs that are not ranks; an unknown system.
 
@@ -238,10 +238,11 @@ def precision_recall(
 ) -> Figure:
     """Draw precision against recall: the mean of all queries, for each system; or of one query.
 
-    Of a Comparison alone, mean interpolated precision at recall 0, 0.1, ... 1, with its interval:
-    that of a query is the highest precision at that recall or beyond. Runs are read once more.
+    For a Comparison alone, the picture shows mean interpolated precision at recall 0, 0.1, ... 1,
+    with its interval: for a query, this is the highest precision at that recall or beyond. Runs are
+    read once more.
 
-    Of judgments, a run and a query, one line goes from rank to rank, P@i over R@i, to the last
+    For judgments, a run and a query, one line goes from rank to rank, P@i over R@i, to the last
     relevant document, with a point at every relevant one. The other is interpolated precision, with
     points at `IPrec@0.0`, `IPrec@0.1`, ... `IPrec@1.0`. (As in trec_eval, these round the number of
     relevant documents that a recall needs: a point may be off the line.)
@@ -265,7 +266,7 @@ def precision_recall(
 
     Raises:
         InputError: a query that is not judged, has no relevant document, or none in the run; a
-            Comparison of scores that were made before, which come without rankings.
+            Comparison of precomputed scores, which come without rankings.
         MeasureError: `ties="expected"`, which interpolated precision has no formula for.
         OptionError: an option with an unknown value.
         LibraryError: when it is drawn, if Altair or vl-convert is not installed.

@@ -177,7 +177,7 @@ def by_slice(
         style: "screen", "paper" or "slides".
 
     Returns:
-        Figure; a point, of every system on every slice, has "label" (what the queries are sliced
+        Figure; a point for each system and slice has "label" (what the queries are sliced
         by), "slice", "queries" (how many), and, on these queries, what a point of `leaderboard` has
         except "place", "judged" and "little_judged". What does not exist is None.
 

@@ -57,8 +57,8 @@ def pair_matrix(
         style: "screen", "paper" or "slides".
 
     Returns:
-        Figure; a point, of each pair once, has "system", "other", "difference" (of a measure with
-        a geometric mean, of logarithms), "low", "high", and, for the two, what a point of
+        Figure; a point for each pair has "system", "other", "difference" (of logarithms if the
+        measure has a geometric mean), "low", "high", and, for the two, what a point of
         `leaderboard` has for a system and the baseline. What does not exist is None.
 
     Raises:
@@ -171,12 +171,12 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
         style: "screen", "paper" or "slides".
 
     Returns:
-        Figure; a point, of every system and rank, has "system", "rank", "judged" (the share of the
+        Figure; a point for each system and rank has "system", "rank", "judged" (the share of the
         documents retrieved at that rank that are judged, 0 to 1; None where there is none) and
         "retrieved" (how many queries have a document there).
 
     Raises:
-        InputError: scores that were made before; judgments that do not say what else was judged.
+        InputError: precomputed scores; judgments that do not say what else was judged.
         OptionError: a depth out of range.
 
     >>> from cranfield import compare

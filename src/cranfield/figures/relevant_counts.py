@@ -45,12 +45,12 @@ def by_relevant(
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
-        Figure; a point, of each query and either system, has "query_id", "relevant" (how many
+        Figure; a point for each query and system has "query_id", "relevant" (how many
         documents have at least the lowest grade that the measure counts as relevant, by default 1),
         "system" and "score".
 
     Raises:
-        InputError: scores that were made before, which come without judgments; one system.
+        InputError: precomputed scores, which come without judgments; one system.
         MeasureError: a measure that was not compared.
         OptionError: an unknown system.
 

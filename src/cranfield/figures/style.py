@@ -134,7 +134,7 @@ class Style:
 
 
 def _lines(text: str, letters: float) -> list[str]:
-    """Return a text in lines of so many letters."""
+    """Return a text in lines of at most this many letters, at least ten."""
     return wrap(text, max(10, int(letters)), break_on_hyphens=False) or [""]
 
 

@@ -66,7 +66,7 @@ class TwoSystems:
 
     @property
     def scores(self) -> Floats:
-        """The scores of both: (n_queries, 2)."""
+        """The scores of both systems: (n_queries, 2)."""
         names = self.found.aligned.names
         both = [names.index(self.system), names.index(self.other)]
         return self.found.aligned.column(self.result.measure)[:, both]
@@ -127,7 +127,8 @@ def differences(
 ) -> Figure:
     """Draw by how much two systems differ on each query, the largest difference first.
 
-    The band is the mean difference with its interval. Of more than 400 queries, 400 are drawn.
+    The band is the mean difference with its interval. If there are more than 400 queries, 400 are
+    drawn.
 
     Args:
         found: what `compare` returns, of two systems or more.
@@ -137,9 +138,9 @@ def differences(
         style: "screen", "paper" (a column of a two-column paper) or "slides".
 
     Returns:
-        Figure; a point, of each query, has "query_id", "score" (of `system`), "other_score" and
-        "difference"; of a measure with a geometric mean "ratio", too, by which they are then
-        ordered and drawn, scores below 0.00001 counting as 0.00001.
+        Figure; a point for each query has "query_id", "score" (of `system`), "other_score" and
+        "difference"; for a measure with a geometric mean also "ratio", by which they are then
+        ordered and drawn; scores below 0.00001 count as 0.00001.
 
     Raises:
         InputError: there is one system.
@@ -228,8 +229,8 @@ def scatter(
 ) -> Figure:
     """Draw each query's score under one system against that under another.
 
-    Above the line `system` scores higher. Of more than 1,500 queries, their number in each of 40 x
-    40 squares is drawn.
+    Above the line `system` scores higher. If there are more than 1,500 queries, their number in
+    each of 40 x 40 squares is drawn.
 
     Args:
         found: what `compare` returns, of two systems or more.

@@ -33,7 +33,7 @@ class Axis:
 
     @property
     def ticks(self) -> Sequence[float]:
-        """The round numbers within it: some five.
+        """The round numbers within it, about five.
 
         >>> Axis(0.43, 0.82).ticks
         [0.5, 0.6, 0.7, 0.8]

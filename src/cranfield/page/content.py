@@ -198,8 +198,8 @@ def _why(evidence: Evidence) -> str | None:
     lists = evidence.rankings
     if lists is None:
         return (
-            "These are scores that were made before, and come without rankings. A report of the "
-            "judgments and runs themselves shows what each system ranked."
+            "These are precomputed scores, which come without rankings. A report made from the "
+            "judgments and runs shows what each system ranked."
         )
     if lists.n < lists.of:
         return (

@@ -43,7 +43,7 @@ def recall(found: Comparison) -> dict[str, Any] | None:
 
 
 def judged(found: Comparison, depth: int) -> dict[str, Any] | None:
-    """Return which share is judged at each rank; None for judgments that do not say it."""
+    """Return which share is judged at each rank; None if the judgments do not tell."""
     source = found.aligned.source
     if source is None or source.judged is None:
         return None

@@ -14,7 +14,7 @@ from cranfield.page.sheets import Sheets
 
 @dataclass(frozen=True)
 class Made:
-    """How a page was made, as far as stated: the command, and the files that scores come from."""
+    """How a page was made: the command and the files that scores come from, as far as stated."""
 
     command: str | None
     inputs: Sequence[Source]

@@ -115,7 +115,7 @@ def facts(evidence: Evidence) -> Iterator[Markup]:
     yield _fact(len(evidence.systems), "system")
     source = evidence.found.aligned.source
     if source is None:
-        yield escaped("scores that were made before")
+        yield escaped("precomputed scores")
         return
     n = len(source.qrels.grade)
     grades = f", grades {source.qrels.range_of_grades}" if n and source.qrels.graded else ""

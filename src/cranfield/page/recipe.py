@@ -34,7 +34,7 @@ def _lines(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     aligned = evidence.found.aligned
     if aligned.source is None:
         inputs = evidence.made.inputs
-        yield "Scores", _files(inputs) if inputs else "made before, by an evaluation for example"
+        yield "Scores", _files(inputs) if inputs else "precomputed, for example by an evaluation"
     else:
         yield from _inputs(aligned.source)
     query_hash = evidence.found[evidence.measures[0]].queries_hash

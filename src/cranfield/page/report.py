@@ -58,7 +58,7 @@ class Report:
     notes: tuple[Note, ...]
 
     def save(self, path: Path) -> None:
-        """Write the page to a file, whole or not at all; InputError if that is not possible."""
+        """Write the page to a file, never half of it; raise InputError if that is not possible."""
         with written(path) as stream:
             stream.write(self.html.encode())
 
@@ -98,8 +98,8 @@ def report(
 
     Args:
         found: what `compare` returns. If it comes from judgments and runs, the page shows rankings,
-            too; for scores that were made before, it does not. Scores, Systems, or what else
-            `compare` takes as its only argument, are compared with the first system, as by
+            too; for precomputed scores, it does not. Scores, Systems, or anything else that
+            `compare` takes as its only argument are compared with the first system, as by
             `compare`.
         title: what the page is called. [default: the systems, measures and queries in words]
         query_texts: what the queries ask, as `with_texts` takes it; shown to 300 characters.
@@ -110,7 +110,7 @@ def report(
         budget: bytes that the rankings with their texts may take; if those of all queries do not
             fit, the page has those of the queries on which scores differ most, and says how many.
         command: the command that made it, for the page to show.
-        inputs: files of scores that were made before: the page has their hashes, as it has those
+        inputs: files of precomputed scores: the page has their hashes, as it has those
             of judgments and runs.
         **options: each option of `Watching`.
 

@@ -1,4 +1,4 @@
-"""Worksheets: what `explain` prints for single queries, for the two systems looked at most."""
+"""Worksheets: what `explain` prints for single queries, for the best system and the baseline."""
 
 import json
 import shlex
@@ -34,8 +34,8 @@ class Sheets:
 def sheets(found: Comparison, n_queries: int = QUERIES) -> Sheets | None:
     """Return worksheets of the best system and of the baseline, or of the best two.
 
-    Of all queries, or of the `n_queries` on which scores differ most. None for scores that were
-    made before. Each of the two runs is read once.
+    Of all queries, or of the `n_queries` on which scores differ most. None for precomputed scores.
+    Each of the two runs is read once.
     """
     aligned, source = found.aligned, found.aligned.source
     if source is None or n_queries == 0:

@@ -1,4 +1,4 @@
-"""Numbers as people read them: four decimals, no negative zero, no p of 0; counts in words."""
+"""Numbers as people read them: four decimals, no negative zero, no p-value of 0; counts."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ def or_none(value: float) -> float | None:
 
 
 def plain(value: float) -> str:
-    """Return a number as it is written by hand, a whole one without a point.
+    """Return a number in its shortest form: a whole number without a decimal point.
 
     >>> plain(2), plain(2.0), plain(0.87)
     ('2', '2', '0.87')
@@ -19,7 +19,7 @@ def plain(value: float) -> str:
 
 
 def short(value: float) -> str:
-    """Return a number for a table: a whole one as it is, another with six significant digits.
+    """Return a number for a table: whole numbers in full, others with six significant digits.
 
     >>> short(1_000_000), short(0.87), short(0.123456789)
     ('1000000', '0.87', '0.123457')
@@ -94,9 +94,9 @@ def number_of(n: int, one: str, several: str | None = None) -> str:
 
 
 def as_counted(ids: Sequence[str]) -> Sequence[int]:
-    """Return the places of ids in the order in which people count: 2 before 10.
+    """Return the positions of ids in numeric order: 2 before 10.
 
-    Where not all of them are whole numbers, they stay in their order.
+    If not all of them are whole numbers, they keep the order they have.
 
     >>> as_counted(["1", "10", "2"]), as_counted(["q1", "q10", "q2"])
     ([0, 2, 1], range(0, 3))

@@ -50,7 +50,7 @@ def _with_signs(table: Table) -> Table:
 def folded(line: str, width: int | None, indent: str = "") -> list[str]:
     """Return a line in parts that are no wider than `width`, broken at blanks only.
 
-    Each part but the first has the `indent` before it; a word that is too wide stays whole.
+    Each part but the first has the `indent` before it; a word that is too wide is not broken.
 
     >>> folded("one two three", 9, "  ")
     ['one two', '  three']
@@ -129,7 +129,7 @@ def _in_groups(table: Table, cells: Sequence[Sequence[str]], width: int, color: 
 
 
 def _cells(table: Table) -> list[list[str]]:
-    """Return the header and the rows as they are shown, superscripts behind a blank."""
+    """Return the header and the rows as they are shown, superscripts after a space."""
     cells = [[printable(cell) for cell in row] for row in (table.header, *table.rows)]
     marks = {(r + 1, c): f" {printable(mark)}" for (r, c), mark in table.raised.items() if mark}
     for column in {c for _, c in marks}:
@@ -150,7 +150,7 @@ def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
 def _least(
     table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], lines: int
 ) -> list[int]:
-    """Return how narrow columns can be made, with headings of so many lines, or a word in each.
+    """Return the smallest widths of columns, with headings of `lines` lines or one word in each.
 
     Numbers are not folded.
     """

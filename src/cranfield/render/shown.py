@@ -38,11 +38,11 @@ class Shown(ABC):
     """A result: it has tables to read and rows for programs; every form is made from these.
 
     Printed, at the prompt and in a notebook, it shows its tables. `to_text`, `to_markdown`,
-    `to_latex` and `to_html` have the tables, too, with numbers rounded; `to_csv`, `to_tsv`,
+    `to_latex` and `to_html` return the tables, with rounded numbers; `to_csv`, `to_tsv`,
     `to_jsonl`, `to_arrow`, `to_pandas` and `to_polars` the rows, `to_json` and `to_dict`
-    everything, with every digit. The first four take the arguments of `tables` (say
-    `per_query=True`), those with rows the arguments of `rows`; `to_json` of scores has each query's
-    with `per_query=True`.
+    everything, with every digit. The first four take the arguments of `tables` (for example
+    `per_query=True`), those with rows the arguments of `rows`; `to_json` of scores includes each
+    query's scores with `per_query=True`.
 
     >>> from cranfield import compare
     >>> scores = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.75}}
@@ -56,7 +56,7 @@ class Shown(ABC):
     forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have one more
 
     def __init_subclass__(cls, **of: Any) -> None:
-        """Let the tables and rows of a result refuse a `per_query` that is not True or False."""
+        """Make tables and rows raise an error if `per_query` is neither True nor False."""
         super().__init_subclass__(**of)
         for name in ("tables", "rows", "_document"):
             if name in vars(cls):
@@ -81,7 +81,7 @@ class Shown(ABC):
         return [self.to_dict()]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as JSON may have them."""
+        """Return plain values that JSON can hold."""
         return {name: getattr(self, name) for name in self.header}
 
     def _dicts(self, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ class Shown(ABC):
         return text(table, width=width, color=color)
 
     def to_markdown(self, **how: Any) -> str:
-        """Return the tables as GitHub's Markdown has them."""
+        """Return the tables in GitHub's Markdown."""
         return "\n".join(map(to_markdown, self._made("to_markdown", self.tables, how)))
 
     def to_latex(self, **how: Any) -> str:

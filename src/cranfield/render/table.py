@@ -95,7 +95,7 @@ class Table:
         return [(name, len([*each])) for name, each in groupby(self.groups)]
 
     def indents(self) -> list[list[int]]:
-        """Return how many digits each cell is shorter than the longest one of its column.
+        """Return by how many digits each cell is shorter than the longest cell of its column.
 
         A column of numbers with superscripts is set flush left; with so many blanks before each
         cell, its digits line up. 0 for every cell of a table without superscripts.
@@ -259,7 +259,7 @@ def paragraphs(lines: Iterable[str], above: float = 0.4) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """Return a table as GitHub's Markdown has them, the title above and the notes as a list below.
+    """Return a table in GitHub's Markdown, the title above it and the notes as a list below.
 
     Rules are left out: these tables have none.
     """

@@ -1,1 +1,1 @@
-"""Judged -> Scores."""
+"""Scoring: from judged rankings to scores, their bounds, and what `check` finds."""

@@ -1,4 +1,4 @@
-"""The arguments that every verb begins with, qrels, runs and measures: each in its place."""
+"""The first arguments of `evaluate` and others: qrels, runs and measures, checked and read."""
 
 import glob
 import inspect
@@ -29,7 +29,7 @@ from cranfield.scoring.sides import sides_of, sides_of_pair
 
 _QRELS, _RUNS = (dict, Qrels), (dict, Run)
 _COMPARED = ["qrels", "runs", "measures"]
-_SCORES_ALONE = "Scores take the place of qrels and runs; say measures=... by name."
+_SCORES_ALONE = "Scores are given instead of qrels and runs; write measures=... by name."
 
 
 def _columns(value: Any) -> ColumnsOfBoth:
@@ -54,7 +54,7 @@ class Reading(Options):
 
 def _folder(value: Any) -> str:
     if not isinstance(value, str | os.PathLike) or not os.path.isdir(value):
-        raise ValueError("the path of a folder that is there")
+        raise ValueError("the path of an existing folder")
     if not os.access(value, os.W_OK | os.X_OK):
         raise ValueError("the path of a folder that may be written to")
     return os.fsdecode(value)
@@ -149,11 +149,11 @@ def arranged(
 ) -> tuple[Qrels | QrelsReader, Run | dict[str, Run], Any]:
     """Return the judgments, the run or several by name, and the measures that a verb was given.
 
-    Where `qrels` hold both sides, they stand alone, and the measures may take the place of the
-    runs; where the runs hold both sides, too, each table is a system. `usual` are the measures
-    that no one named. `verb` is as in `check_judged`. Without `read`, the caller reads
-    the judgments that are not in memory. Raises InputError, which says what to write, for an
-    argument out of place.
+    Where `qrels` hold both sides, no runs are given, and the measures may be given instead of the
+    runs; where the runs hold both sides, too, each table is a system. `usual` are the measures that
+    no one named. `verb` is as in `check_judged`. Without `read`, the caller reads the judgments
+    that are not in memory. Raises InputError, which says what to write, for an argument out of
+    place.
     """
     if columns is None and type(runs) in _RUNS and type(qrels) in _QRELS:
         judgments = qrels if type(qrels) is Qrels else as_qrels(qrels, errors, None, duplicates)
@@ -192,9 +192,9 @@ def _held(judgments: Qrels | QrelsReader, read: bool) -> Qrels | QrelsReader:
 
 
 def check_columns(columns: ColumnsOfBoth | None, *data: Any) -> None:
-    """Raise OptionError if columns are stated and nothing of the data is still to be read."""
+    """Raise OptionError if columns are stated and all data are already read."""
     if columns is not None and all(map(_are_read, data)):
-        raise OptionError("columns applies to tables and files, which are still to be read")
+        raise OptionError("columns applies only to tables and files not read yet: leave it out")
 
 
 def _are_read(data: Any) -> bool:
@@ -224,7 +224,7 @@ def check_judged(qrels: Any, runs: Any, verb: Callable[..., Any] | None = None) 
     Traceback (most recent call last):
       ...
     cranfield.errors.InputError: runs='nDCG@10' is a measure
-    The order is: qrels, runs, measures. Scores take the place of qrels and runs; say \
+    The order is: qrels, runs, measures. Scores are given instead of qrels and runs; write \
 measures=... by name.
     """
     if type(runs) in _RUNS and type(qrels) in _QRELS:
@@ -248,7 +248,7 @@ measures=... by name.
             said = f"scores, or several files: {verb.__name__} takes judgments, and runs"
         raise InputError(f"{first} are {said}", hint=beside)
     if isinstance(runs, Scores | Systems):
-        raise InputError(f"{second}: these are scores, which were made of runs", hint=beside)
+        raise InputError(f"{second}: these are scores; runs are expected here", hint=beside)
     if isinstance(qrels, Run):
         raise InputError(f"{first} are a run", hint=order)
     if isinstance(runs, Qrels):
@@ -308,7 +308,7 @@ def _is_empty(data: Any) -> bool:
 
 
 def check_scores(scores: Any) -> None:
-    """Raise InputError, which says what to write, for what is no scores where there are no runs."""
+    """Raise InputError, which says what to write, if scores are expected and these are none."""
     if isinstance(scores, Qrels | Run):
         what = "judgments without runs" if isinstance(scores, Qrels) else "a run without judgments"
         raise InputError(f"qrels are {what}", hint=_order(_COMPARED))

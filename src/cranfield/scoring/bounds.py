@@ -28,7 +28,7 @@ Where "sorted" or "every" are too many for a query, some are tried and its value
 where all completions of a query are few, an "attained" measure's are tried, and it has bounds.
 
 Documents below a cutoff only enter the ideal and the number of relevant documents: the lowest
-value has them all relevant, the highest none. Each was held against all completions of small
+value has them all relevant, the highest none. Each was tested against all completions of small
 collections (tests/test_bounds.py).
 """
 

@@ -90,8 +90,8 @@ def score_in_buckets(
         pieces = parts.evaluated(ways, dealt, bounds=bounds, digests=digests)
         give_back()
         text = (
-            f"Evaluated in {number_of(n_buckets, 'bucket')}, one after the other: rows were dealt "
-            f"by their queries to {bytes_of(spill.size)} of temporary files in {spill.folder}."
+            f"Evaluated in {number_of(n_buckets, 'bucket')}, one after the other: rows were "
+            f"split by query into {bytes_of(spill.size)} of temporary files in {spill.folder}."
         )
         note = Note("buckets", "info", text, count=n_buckets)
         systems = []

@@ -1,4 +1,4 @@
-"""check: what silently ruins numbers, found before scoring."""
+"""check: find what silently makes scores wrong, before scoring."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -151,7 +151,7 @@ def check(
     k: int = 10,
     **reading: Unpack[CheckOptions],
 ) -> Check:
-    """Look for what silently ruins numbers in judgments and runs.
+    """Find what silently makes scores wrong in judgments and runs.
 
     Args:
         qrels: the judgments, as `evaluate` takes them.
@@ -236,7 +236,7 @@ def _name_of(sources: Sequence[Source], name: str) -> str:
 
 
 def _opened(runs: Run | Mapping[str, Run]) -> list[Run]:
-    """Return runs as they are to be looked at: rows with a fault are left out, and counted."""
+    """Return the runs to look at: rows with a fault are left out, and counted."""
     found = []
     for name, run in ({runs.name: runs} if isinstance(runs, Run) else runs).items():
         found.append(run.skipping())

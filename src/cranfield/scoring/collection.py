@@ -1,4 +1,4 @@
-"""Collection: judgments a part at a time, and what is known of them once all parts were seen."""
+"""Collection: judgments read part by part, and what is known of them once all parts were read."""
 
 from typing import Any
 

@@ -108,8 +108,8 @@ def evaluate(
             columns query_id, doc_id, score. A list of these, or a dict `{name: run}`, gives
             Systems, one table for all; a list of rows is one run. Where both sides are lists of
             lists of ids, each list has the relevant documents, or the ranking, of a query: "1",
-            "2", ... None, or the measures in its place: the first argument holds both sides. Where
-            these hold both sides, too, each table is a system, as of a list of tables.
+            "2", ... None, or the measures instead of runs: the first argument holds both sides.
+            Where these hold both sides, too, each table is a system, as of a list of tables.
         measures: names or Measure values; a string may hold several, separated by blanks or
             commas. Without grades in the judgments, the default has no Judged@10: it would be
             P@10.
@@ -142,7 +142,7 @@ def evaluate(
     Raises:
         InputError: qrels or a run that cannot be scored, with file, line and what to do.
         MeasureError: a measure or parameter that does not exist, with the nearest ones.
-        OptionError: an option with a value that it does not know, or that goes with no other.
+        OptionError: an option with an unknown value, or one that another option excludes.
 
     >>> evaluate({"q1": {"d1": 3, "d2": 2}}, {"q1": ["d1", "d4", "d2"]}, "nDCG@5 RR").means()
     {'nDCG@5': 0.9385574520455129, 'RR': 1.0}
@@ -174,7 +174,9 @@ def evaluate(
     its = None if convention is None else convention_of(convention)
     known = wanted if its is None or named is not DEFAULT_MEASURES else its.known(wanted)
     if its is not None and checked("bounds", bounds, flag):
-        raise OptionError("bounds are known of this package's definitions: leave out convention")
+        raise OptionError(
+            "bounds are known only for this package's definitions: leave out convention"
+        )
     rules = [(known, how)]
     if its is not None:
         groups = its.groups(known, how)

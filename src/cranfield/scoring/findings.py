@@ -1,4 +1,4 @@
-"""Findings: what silently ruins numbers, each with its sentence, its count and an example."""
+"""Findings: what silently makes scores wrong, each with its sentence, its count and an example."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -62,8 +62,8 @@ def about_qrels(qrels: Qrels) -> Iterator[Note]:
         qrels.grade != np.floor(qrels.grade),
         "info",
         "fractions",
-        "judgments have a grade that is no whole number: measures that tell relevant documents "
-        "from others need to know from which grade on, as in AP(rel=0.5)",
+        "judgments have a grade that is not a whole number: measures of relevant documents need "
+        "the lowest grade that counts as relevant, as in AP(rel=0.5)",
     )
     yield from _some_grades(
         qrels, qrels.grade < 0, "info", "negative-grades", "judgments have a negative grade"
@@ -73,13 +73,13 @@ def about_qrels(qrels: Qrels) -> Iterator[Note]:
         qrels.grade > _HIGH_GRADE,
         "warning",
         "high-grades",
-        f"judgments have a grade above {_HIGH_GRADE}: are they on the scale that you mean? "
-        "Gains of 2^grade - 1 grow beyond measure",
+        f"judgments have a grade above {_HIGH_GRADE}: is this the scale that you expect? "
+        "Gains of 2^grade - 1 become extremely large",
     )
     if len(qrels) and qrels.grade.min() == qrels.grade.max():
         text = (
-            f"all judgments have the grade {plain(qrels.grade[0])}: measures of judged nonrelevant "
-            "documents (Bpref, infAP) have nothing to go by"
+            f"all judgments have the grade {plain(qrels.grade[0])}: measures that compare relevant "
+            "with judged nonrelevant documents (Bpref, infAP) mean little"
         )
         yield Note("one-grade", "info", text, count=1)
     queries = filter(is_odd_query, qrels.query_ids)
@@ -105,7 +105,7 @@ def _odd_ids(ids: Iterable[str]) -> Iterator[Note]:
     odd = list(dict.fromkeys(ids))
     if odd:
         text = (
-            f"{len(odd):,} ids hold white space, invisible characters or bytes that are no UTF-8: "
+            f"{len(odd):,} ids hold white space, invisible characters or bytes that are not UTF-8: "
             f"two that look alike may differ; for instance {odd[0]!a}"
         )
         yield Note("odd-ids", "warning", text, count=len(odd))
@@ -215,15 +215,15 @@ def _about_both(
     possible = int(np.minimum(np.diff(qrels.starts), judged.n_retrieved[:, 0]).sum())
     if n_hits / possible < _FEW_RETURNED:
         text = (
-            f"of the judged documents that could be in the lists, {n_hits / possible:.1%} do "
-            f"({n_hits:,} of {possible:,}): were documents cut or numbered differently since they "
-            "were judged?"
+            f"only {n_hits / possible:.1%} of the judged documents that the lists have room for "
+            f"were retrieved ({n_hits:,} of {possible:,}): were documents split or numbered "
+            "differently when they were judged?"
         )
         yield Note("few-judged-returned", "warning", text, count=n_hits)
     if judged_at < _FEW_JUDGED and qrels.graded:
         text = (
-            f"{1 - judged_at:.1%} of the first {k} documents carry no judgment, and count as not "
-            "relevant: the numbers are lower bounds, more or less"
+            f"{1 - judged_at:.1%} of the first {k} documents are not judged, and count as not "
+            "relevant: scores may be too low"
         )
         yield Note("unjudged", "warning", text, count=1)
 

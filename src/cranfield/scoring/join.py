@@ -23,7 +23,7 @@ def join(
     """Return the scores of one run under a convention: of its `groups`, one of `parts` each.
 
     The columns are in the order of `wanted`. A query that a part does not average is NaN in its
-    columns, and has no part in their means. The recipe has the options that all parts share.
+    columns, and is left out of their means. The recipe has the options that all parts share.
     """
     ids = list(dict.fromkeys(query for part in parts for query in part.query_ids))
     if len(parts) > 1:

@@ -92,7 +92,7 @@ class PairBounds(_Ends):
 
     `query_low` and `query_high` are (n_queries, n_pairs), each query's; `low`, `high` and `robust`
     (n_pairs,), of the means. `method` is "exact" if some way to grade the unjudged reaches each
-    end, or "separate": the difference of the two runs' own bounds, wider than need be.
+    end, or "separate": the difference of the two runs' own bounds, wider than necessary.
     """
 
     method: Method
@@ -172,8 +172,8 @@ class JointBounds(_Ends, Shown):
 
 _NOTES: Mapping[str, str] = {
     "exact": "exact: a document of both runs has one grade in both; both ends are reached.",
-    "separate": "separate: the lowest of one run less the highest of the other; wider than need "
-    "be, since a document may have two grades there.",
+    "separate": "separate: the lowest of one run less the highest of the other; wider than "
+    "necessary, since a document may have two grades there.",
 }
 
 
@@ -255,8 +255,8 @@ def joint_bounds(
         without = [name for name, one in zip(names, found, strict=True) if one is None]
         raise MeasureError(
             f"{', '.join(without)}: there are no bounds of the difference; there are of P, DCG, "
-            "nDCG, RBP, SetP, Success, RR, ERR, and others to which what a run did not retrieve "
-            "does not matter"
+            "nDCG, RBP, SetP, Success, RR, ERR, and other measures that do not depend on "
+            "documents that the run did not retrieve"
         )
     values = _values(systems, query_ids).astype(np.float64)
     warn_of(systems.notes)
@@ -365,8 +365,8 @@ def _joint(
 ) -> PairBounds:
     """Return the bounds of each pair; `values` is (n_queries, n_systems).
 
-    `reach`: the greatest difference that the measure's range allows. With gains of one's own there
-    may be greater ones; rounding alone makes none.
+    `reach`: the greatest difference that the measure's range allows. With user-defined gains,
+    differences may be greater; rounding alone makes none.
     """
     tables: dict[int, tuple[Ints, Ints, Floats]] = {}
     for system in {*left.tolist(), *right.tolist()}:

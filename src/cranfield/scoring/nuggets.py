@@ -1,6 +1,6 @@
-"""Nugget recall: how much of what an answer should say it says.
+"""Nugget recall: how many of the facts (nuggets) that an answer should contain are in it.
 
-It ranks nothing: the answers, of one system each, come with judgments of every nugget.
+There are no rankings: the answers, of one system each, come with judgments of every nugget.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

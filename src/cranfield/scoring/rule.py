@@ -1,7 +1,7 @@
 """Rule, Convention: how another tool computes what it calls by the same names.
 
 A convention says, measure by measure, with which parameters it is computed and how a run is judged
-for it: which queries are averaged, how equal scores are ranked, what becomes of duplicates. All of
+for it: which queries are averaged, how equal scores are ranked, how duplicates are treated. All of
 these are options and parameters of this package, and a convention is a list of them with a tool's
 name. A tool that ranks its measures differently has several rules, each an evaluation of its own.
 """

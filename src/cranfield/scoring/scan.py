@@ -138,7 +138,7 @@ def is_odd_query(text: str) -> bool:
 
 
 def is_odd(text: str) -> bool:
-    """Tell whether an id holds white space, or what the eye cannot see."""
+    """Tell whether an id holds white space, or invisible characters."""
     if text.isascii() and text.isprintable() and " " not in text:
         return False
     return any(one.isspace() or unicodedata.category(one) in _UNSEEN for one in text)

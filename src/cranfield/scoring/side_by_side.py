@@ -60,7 +60,7 @@ def conventions(
     Raises:
         InputError: as `evaluate`.
         MeasureError: as `evaluate`; or there are several measures, or one of texts.
-        OptionError: a value that is no number.
+        OptionError: a value that is not a number.
 
     >>> qrels = {"q1": {"d1": 1, "d2": 1}, "q2": {"d3": 1}}
     >>> found = conventions(qrels, {"q1": {"d1": 2.0, "d9": 1.0}}, "AP@5", value=0.5)
@@ -201,7 +201,7 @@ class SideBySide(Shown):
             near = min(self.every, key=self._distance)
             text = (
                 f"No convention gives {self.wanted}. The nearest is {near.convention}, "
-                f"{number(near.value)}; is the run the same, and are the judgments?"
+                f"{number(near.value)}. Check that the run and the judgments are the same."
             )
             found.append(Note("none-same", "info", text))
         if self.lacking:

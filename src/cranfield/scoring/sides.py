@@ -1,4 +1,4 @@
-"""Sides: tables that hold both judgments and a run, in the place of both."""
+"""Sides: tables that hold both judgments and a run, given instead of both."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Slices: the queries that share a label, as scores and comparisons are sliced by them."""
+"""Slices: the queries that share a label, for scores and comparisons of each group."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -86,7 +86,7 @@ class Tally:
 
         Raises:
             MeasureError: a measure that does not exist, or whose value is a text.
-            OptionError: an option with a value that it does not know; a measure that depends on
+            OptionError: an option with an unknown value; a measure that depends on
                 the highest grade where that is not stated.
 
         """
@@ -201,11 +201,11 @@ class Tally:
         Raises InputError if no query was averaged, or none of a run has judgments.
         """
         if not self._counts.queries:
-            raise InputError("the tally has no query: update it first")
+            raise InputError("the tally has no query: call update() first")
         if not self._n_shared:
             raise NothingSharedError(
-                "no query of a run has judgments: are their ids of one collection, and written in "
-                "the same way?"
+                "no query of a run has judgments: do both come from the same collection, with "
+                "ids written in the same way?"
             )
         return Totals(self.measures, dict(self._sums), self._counts)
 

@@ -10,7 +10,7 @@ const ORDERS = two
       ["up", "A gains most first"],
       ["down", "B gains most first"],
       ["size", "largest difference"],
-      ["unlike", "most unlike rankings (RBO)"],
+      ["unlike", "least similar rankings (RBO)"],
       ["name", "by id"],
     ].filter(([key]) => key !== "unlike" || content.lists)
   : [

@@ -1,4 +1,4 @@
-// How far down the ranking it holds: a measure over cutoffs, and precision over recall.
+// How quality changes down the ranking: a measure over cutoffs, and precision over recall.
 
 function depthCurves() {
   const { cutoffs, recall: byRecall, level } = content;

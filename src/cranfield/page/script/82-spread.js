@@ -1,4 +1,4 @@
-// How steady each system is: every query's score, and the quarters of them.
+// How much each system's scores vary: every query's score, and the quarters of them.
 
 const MOST_DOTS = 300; // queries; of more, the line from 5 % to 95 %
 
@@ -83,7 +83,7 @@ function spreadLines(system) {
   return [
     systemName(system, 60),
     `median ${at(0.5)}, middle half ${at(0.25)} to ${at(0.75)}`,
-    `least ${at(0)}, greatest ${at(1)}`,
+    `lowest ${at(0)}, highest ${at(1)}`,
     `the chosen query ${scoreText(scoreOf(system, choice.query))}`,
   ];
 }

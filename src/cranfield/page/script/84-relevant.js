@@ -1,4 +1,4 @@
-// Whether it matters how much is relevant: scores against the number of relevant documents.
+// Whether the number of relevant documents matters: scores against the number of relevant documents.
 
 const MOST_PAIRS = 400; // queries; of more, groups of them by that number
 const GROUPS = 8;

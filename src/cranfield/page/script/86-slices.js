@@ -1,4 +1,4 @@
-// Whether it holds in every slice: the leaderboard once for each, small, on one axis.
+// The systems on each slice: a small leaderboard for each, all on one axis.
 
 const MOST_IN_PANEL = 12; // systems
 

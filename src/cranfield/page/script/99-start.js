@@ -25,7 +25,6 @@ function prune() {
   }
   if (!anyScores) byId("query").remove();
   if (!two) byId("h-which").textContent = "How good is it?";
-  if (!two) byId("h-steady")?.replaceChildren("How steady is it?");
 }
 
 /** Say what the section of single queries shows. */
@@ -44,7 +43,7 @@ function sayQuery() {
   const key = (one) => make("kbd", {}, one);
   byId("query-said").replaceChildren(
     `${said.join(" ")}${alsoSaid("lists")}`,
-    make("span", { class: "keys" }, " Keys: ", key("↑"), " ", key("↓"), " in the list and from the search box, ", key("Home"), " and ", key("End"), " for the extremes."),
+    make("span", { class: "keys" }, " Keys: ", key("↑"), " ", key("↓"), " in the list and from the search box, ", key("Home"), " and ", key("End"), " for the first and the last query."),
   );
 }
 
