@@ -235,9 +235,14 @@ def _in_buckets(judged: _Side, ranked: _Side, n_buckets: int, task: "Task") -> "
         sides.append(side.data.withColumn(BUCKET, bucket))
     left, right = (side.groupBy(BUCKET) for side in sides)
     together = left.cogroup(right)
-    if hasattr(together, "applyInArrow"):  # Spark 4
+    if _has_cogroup(together):
         return together.applyInArrow(partial(of_bucket, task), schema)
     return _united(sides, n_buckets).mapInArrow(partial(of_partition, task), schema)
+
+
+def _has_cogroup(together: Any) -> bool:
+    """Tell whether two sides can be given to a function as Arrow tables: from Spark 4 on."""
+    return hasattr(together, "applyInArrow")
 
 
 def _united(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":

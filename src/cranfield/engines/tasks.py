@@ -81,7 +81,8 @@ def of_bucket(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "pa.Table":
     """Return the scores of the queries of a bucket."""
     import pyarrow as pa
 
-    return pa.Table.from_batches(list(_scores(task, judged, ranked)))
+    batches = list(_scores(task, judged, ranked))
+    return pa.Table.from_batches(batches, _schema(task, judged))
 
 
 def of_partition(task: Task, batches: Batches) -> Batches:
@@ -195,6 +196,19 @@ def _values_of_queries(judged: "pa.Table", task: Task) -> dict[str, int]:
     return rows
 
 
+def _schema(task: Task, judged: "pa.Table") -> "pa.Schema":
+    """Return the columns of the scores; what is kept has the types of the judgments' columns."""
+    import pyarrow as pa
+
+    fields = [] if task.by is None else [(task.by, pa.string())]
+    fields.append((QUERY, pa.string()))
+    fields += [(name, judged.schema.field(name).type) for name in task.keep]
+    fields.append((ANSWERED, pa.bool_()))
+    for one, name in zip(task.measures, task.columns, strict=True):
+        fields.append((name, pa.string() if one.definition.is_text else pa.float64()))
+    return pa.schema(fields)
+
+
 def _batch(
     task: Task,
     system: str,
@@ -207,22 +221,21 @@ def _batch(
     """Return the scores of a system's queries as rows."""
     import pyarrow as pa
 
-    columns: dict[str, Any] = {}
+    schema = _schema(task, judged)
+    places = pa.array([rows.get(one) for one in query_ids], pa.int64())
+    known: dict[str, Any] = dict(zip(task.columns, values.T.tolist(), strict=True))
+    known |= {QUERY: query_ids, ANSWERED: answered.tolist()}
     if task.by is not None:
-        columns[task.by] = pa.array([system] * len(query_ids), pa.string())
-    columns[QUERY] = pa.array(query_ids, pa.string())
-    if task.keep:
-        places = pa.array([rows.get(one) for one in query_ids], pa.int64())
-        for name in task.keep:
-            if judged.num_rows:
-                columns[name] = judged[name].combine_chunks().take(places)
-            else:
-                columns[name] = pa.nulls(len(query_ids), judged.schema.field(name).type)
-    columns[ANSWERED] = pa.array(answered.tolist(), pa.bool_())
-    for one, name, column in zip(task.measures, task.columns, values.T, strict=True):
-        kind = pa.string() if one.definition.is_text else pa.float64()
-        columns[name] = pa.array(column.tolist(), kind)
-    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+        known[task.by] = [system] * len(query_ids)
+    arrays = []
+    for field in schema:
+        if field.name in task.keep:
+            kept = judged[field.name].combine_chunks()
+            none = pa.nulls(len(query_ids), field.type)
+            arrays.append(kept.take(places) if len(kept) else none)
+        else:
+            arrays.append(pa.array(known[field.name], field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def rows_of_arrays(task: Task, columns: ColumnsOfBoth | None, batches: Batches) -> Batches:

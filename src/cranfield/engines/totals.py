@@ -455,7 +455,7 @@ def _differences(
         every += ["relative", "relative_low", "relative_high"]
 
     def rows(clusters: dict[int, State]) -> Iterator[Sequence[Any]]:
-        states = list(clusters.values())
+        states = [clusters[one] for one in sorted(clusters)]  # the same order in every job
         whole = [_total(sums) for sums in zip(*states, strict=True)]
         for i, one in enumerate(kinds):
             new, old, diff, wins, losses = whole[5 * i : 5 * i + 5]
