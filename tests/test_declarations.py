@@ -1,12 +1,16 @@
 """Declarations of measures: what is refused, how they are pickled, and without docstrings."""
 
 import copy
+import importlib
+import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import own_measure
 
 from cranfield import MeasureError, Names, Traits, definitions, measure, parse
 from cranfield.measures import registry
@@ -94,6 +98,29 @@ def test_a_definition_is_pickled_by_its_name(text: str) -> None:
 
 def test_every_definition_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(definitions())) == definitions()  # noqa: S301 - made here
+
+
+OF_OTHERS = """
+import pickle, sys
+measure = pickle.loads(bytes.fromhex(sys.argv[1]))
+print(measure, measure({"a": 1}, ["a", "b"]))
+"""
+
+
+def test_a_measure_of_a_module_is_known_to_other_processes() -> None:
+    importlib.reload(own_measure)  # which declares it, maybe again
+    text = pickle.dumps(parse("OwnFirst")).hex()
+    for folder, status in ((Path(__file__).parent, 0), (Path(__file__).parent.parent, 1)):
+        paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": paths}
+        done = subprocess.run(
+            [sys.executable, "-c", OF_OTHERS, text], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == status
+        if status == 0:
+            assert done.stdout == "OwnFirst 1.0\n"
+        else:
+            assert "declare measures for other processes in a module" in done.stderr
 
 
 def test_a_definition_that_another_has_replaced_is_not_pickled() -> None:

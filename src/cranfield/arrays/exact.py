@@ -4,7 +4,10 @@ A sum is one whole number of units of 2^-1126, of which every double is a multip
 added as whole numbers, so nothing is rounded until the end, and then once.
 """
 
+import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -89,3 +92,53 @@ def of_text(text: str) -> int:
     """Return the sum of a text that `to_text` wrote; ValueError for another."""
     digits, _, power = text.partition("p")
     return int(digits, 16) << (int(power) + UNIT)
+
+
+class Sums(NamedTuple):
+    """The number of values, their exact sum, and that of their squares, in units.
+
+    >>> both = Sums.of(np.array([0.5])).plus(Sums.of(np.array([0.25])))
+    >>> both.n, both.mean, Sums.of_texts(both.texts()) == both
+    (2, 0.375, True)
+    """
+
+    n: int = 0
+    units: int = 0
+    squares: int = 0
+
+    @classmethod
+    def of(cls, values: Floats) -> "Sums":
+        """Return the sums of finite doubles, (n,)."""
+        values = np.ascontiguousarray(values)
+        return cls(len(values), units(values), units_of_squares(values))
+
+    def plus(self, other: "Sums") -> "Sums":
+        """Return the sums of both."""
+        return Sums(*(one + more for one, more in zip(self, other, strict=True)))
+
+    @property
+    def mean(self) -> float:
+        """The mean, rounded once; there must be a value."""
+        return mean_of(self.units, self.n)
+
+    @property
+    def total(self) -> float:
+        """The sum, rounded once."""
+        return mean_of(self.units, 1)
+
+    @property
+    def std_error(self) -> float | None:
+        """The standard error of the mean; None for fewer than two values."""
+        if self.n < 2:
+            return None
+        return math.sqrt(variance_of(self.units, self.squares, self.n) / self.n)
+
+    def texts(self) -> list[int | str]:
+        """Return what JSON may have of them."""
+        return [self.n, to_text(self.units), to_text(self.squares)]
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[int | str]) -> "Sums":
+        """Return the sums that `texts` made; ValueError or TypeError for others."""
+        n, one, squares = texts
+        return cls(int(n), of_text(str(one)), of_text(str(squares)))

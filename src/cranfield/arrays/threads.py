@@ -3,6 +3,8 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,8 +19,28 @@ _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
+_MOST: ContextVar[int | None] = ContextVar("_MOST", default=None)
+
+
+@contextmanager
+def at_most(threads: int | None) -> Iterator[None]:
+    """Have `in_threads` start no more threads than that in the block; None: as many as usual.
+
+    With 1, all is done in the thread of the caller.
+    """
+    before = _MOST.set(threads)
+    try:
+        yield
+    finally:
+        _MOST.reset(before)
+
+
 def in_threads(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_Out]:
     """Apply `work` to items in several threads, in order, with only a few of them in memory."""
+    most = _MOST.get()
+    if most == 1:
+        yield from map(work, items)
+        return
     items = iter(items)
     first, second = next(items, None), next(items, None)
     if first is None:
@@ -28,7 +50,8 @@ def in_threads(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_O
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    n_threads = min(8, _n_cores()) + 1  # one more: a thread waits whenever Python itself is busy
+    # One more: a thread waits whenever Python itself is busy.
+    n_threads = min(8, _n_cores()) + 1 if most is None else most
     with ThreadPoolExecutor(n_threads) as pool:
         waiting: deque[Future[_Out]] = deque()
         try:

@@ -259,6 +259,7 @@ dealing_options = flags.family(
     group="Files",
     buckets={"metavar": "N"},
     temp={"metavar": "DIR"},
+    threads={"metavar": "N"},
 )
 duplicates_option = flags.family(Judging, without=RANKING, group="Files")
 

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import click
+
+from cranfield.arrays.threads import at_most
 from cranfield.cli import flags
 from cranfield.cli.data import (
     DataOptions,
@@ -73,6 +76,7 @@ def command(
     if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
         hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."
         raise InputError("no such file", source=runs[-1], hint=hint)
+    click.get_current_context().with_resource(at_most(dealing.threads))
     judgments, named = open_inputs(qrels, runs, data, listed, judging)
     n_buckets = dealing.n_buckets(judgments, named)
     if n_buckets == 1:
@@ -82,6 +86,7 @@ def command(
     measures = flags.measures_of(names, usual_measures(judgments), rel)
     options = {**judging.unusual(), "bounds": bounds, "slices": slices}
     options |= {"convention": convention, "buckets": n_buckets, "temp": dealing.temp}
+    options |= {"threads": dealing.threads}
     # Scores that are saved with every query may be compared with others one day.
     options["fingerprints"] = per_query and "json" in form.names
     wanted = measures if names or rel is not None else DEFAULT_MEASURES

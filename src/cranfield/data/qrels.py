@@ -22,6 +22,7 @@ from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
 from cranfield.lazy import cached_property, kept_while_small
+from cranfield.options import checked, level
 from cranfield.progress import ProgressLike, watching
 from cranfield.render.numbers import plain
 
@@ -66,6 +67,9 @@ class Qrels(Judgments):
     A document that occurs more than once for a query is refused (DuplicateError), unless
     `duplicates` keeps its "first" row or the one of the highest grade ("best").
 
+    `top_grade` is the highest grade of the scale, or of the collection that these are a part of;
+    some measures, such as ERR, depend on it. Without it, it is the highest grade that occurs.
+
     >>> Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d7": 1}})
     Qrels(2 queries, 3 judgments, grades 0 to 2)
     >>> Qrels({"q1": {"ann": {"d1": 1, "d2": 0}, "bob": {"d1": 0, "d2": 1}}})
@@ -80,11 +84,15 @@ class Qrels(Judgments):
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
         duplicates: Duplicates = "refuse",
+        *,
+        top_grade: float | None = None,
     ) -> None:
         if isinstance(data, Qrels) or not isinstance(data, Judgments):
             check_duplicates(duplicates)
             rows = rows_of(data, What.QRELS, columns=columns, errors=errors)
             data = judgments_of(rows, errors, duplicates)
+        if top_grade is not None:
+            data = _with_top(data, top_grade)
         vars(self).update(vars(data))
         self._judgments = data
         del self.__dict__["grade"]  # which is held in few bytes, as a rule
@@ -193,6 +201,13 @@ class Qrels(Judgments):
     def replaced(self, **changes: Any) -> "Qrels":
         """Return the same with other fields of `Judgments`: a form, notes, a top grade."""
         return Qrels(replace(self._judgments, **changes))
+
+    def with_top_grade(self, top_grade: float) -> "Qrels":
+        """Return the same as a part of a collection with this highest grade.
+
+        Raises InputError for a grade above it.
+        """
+        return Qrels(_with_top(self._judgments, top_grade))
 
     def map_docs(self, mapping: "DocsOfChunks", errors: Errors = "strict") -> "Qrels":
         """Return the judgments of documents, of judgments of their chunks.
@@ -340,6 +355,19 @@ class Qrels(Judgments):
         return columns
 
 
+def _with_top(judgments: Judgments, top_grade: float) -> Judgments:
+    """Return judgments with a stated highest grade; InputError for a grade above it."""
+    top = checked("top_grade", top_grade, level())
+    highest = np.maximum.reduce(judgments.grade, initial=0).item()
+    if highest > top:
+        raise InputError(
+            f"grade {plain(highest)} is above top_grade={plain(top)}, which was stated as the "
+            "highest of the collection",
+            source=named(judgments.sources),
+        )
+    return replace(judgments, top_of_all=top)
+
+
 def check_duplicates(duplicates: Duplicates) -> None:
     """Raise OptionError unless `duplicates` says which rows of a document are kept."""
     if duplicates != "refuse":  # as most often
@@ -353,6 +381,7 @@ def read_qrels(
     columns: ColumnsLike | None = None,
     errors: Errors = "strict",
     duplicates: Duplicates = "refuse",
+    top_grade: float | None = None,
     progress: ProgressLike = None,
 ) -> Qrels:
     """Read judgments from a file, a BEIR folder, a URL, or several files as one table.
@@ -381,6 +410,7 @@ def read_qrels(
         columns: which column is which, where that cannot be told by their names.
         errors: "strict" refuses what cannot be used; "skip" leaves it out.
         duplicates: what to do with a document that a query has twice, as in `evaluate`.
+        top_grade: the highest grade of the scale; None: the highest that occurs.
         progress: whether to show how far it is, or a function to call.
 
     >>> read_qrels("demo/qrels.txt")
@@ -390,7 +420,7 @@ def read_qrels(
     rows = rows_of(path, What.QRELS, columns=columns, errors=errors, format=format, is_path=True)
     check_duplicates(duplicates)
     with watching(progress):
-        return Qrels(judgments_of(rows, errors, duplicates))
+        return Qrels(judgments_of(rows, errors, duplicates), top_grade=top_grade)
 
 
 def as_qrels(

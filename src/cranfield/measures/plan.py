@@ -43,6 +43,10 @@ class _Documentation:
         return self._text if one is None else one.definition.page + called(one.definition)
 
 
+def _measure(definition: Definition, *values: Any) -> "Measure":
+    return Measure(definition.name, *values)
+
+
 @dataclass(frozen=True, repr=False)
 class Measure:
     """A measure with its parameters: a value, hashable, equal by meaning.
@@ -78,6 +82,10 @@ class Measure:
         if unnamed is not None and unnamed not in dict(self.given):
             stated = ((unnamed, self.definition.defaults[unnamed]), *self.given)
             object.__setattr__(self, "given", stated)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it with its definition: another process imports what declares it."""
+        return _measure, (self.definition, self.cutoff, self.given, self.stated)
 
     @property
     def definition(self) -> Definition:

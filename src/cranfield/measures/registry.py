@@ -12,7 +12,9 @@ import os
 import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Literal
 
 from cranfield.arrays.exact import mean_of
@@ -107,11 +109,16 @@ class Definition(Declaration):
     def __deepcopy__(self, _: object) -> "Definition":
         return self
 
-    def __reduce__(self) -> tuple[Callable[[str], "Definition"], tuple[str]]:
-        """Pickle by name: the process that unpickles it has declared the measure, too."""
+    def __reduce__(self) -> tuple[Callable[[str, str], "Definition"], tuple[str, str]]:
+        """Pickle by name; the process that unpickles it imports the module that declares it."""
         if DEFINITIONS.get(self.name) is not self:
             raise pickle.PicklingError(f"{self.name} has been declared again since this definition")
-        return _registered, (self.name,)
+        return _registered, (self.name, self.module)
+
+    @property
+    def module(self) -> str:
+        """The name of the module that declares it."""
+        return self.kernel.__module__
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -224,9 +231,15 @@ DEFINITIONS: dict[str, Definition] = {}
 OWN: dict[str, Definition] = {}  # those of users, which may be declared again
 
 
-def _registered(name: str) -> Definition:
+def _registered(name: str, module: str) -> Definition:
     if name not in DEFINITIONS:
-        raise unknown_measure(name, name)
+        with suppress(ImportError):
+            import_module(module)
+    if name not in DEFINITIONS:
+        raise MeasureError(
+            f"{name}: the module {module} that declares it is not known to this process: declare "
+            "measures for other processes in a module that they can import"
+        )
     return DEFINITIONS[name]
 
 

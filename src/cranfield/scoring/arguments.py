@@ -78,6 +78,12 @@ class Dealing(Options):
         "text; None: that of the system (TMPDIR).",
         _folder,
     )
+    threads: int | None = option(
+        None,
+        "How many threads read and rank rows at the same time. 1: that of the caller alone, as for "
+        "one of many processes. None: one more than there are cores, 9 at most.",
+        whole(1, 1 << 10),
+    )
 
     def n_buckets(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> int:
         """Return how many buckets there are: 1 where judgments are held in memory anyway."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never, Unpack, overload
 
 from cranfield.arrays.memory import give_back
+from cranfield.arrays.threads import at_most
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike
@@ -157,48 +158,49 @@ def evaluate(
     columns = Reading.of(judging).columns if "columns" in judging else None
     how = Judging.of(judging)
     dealing = Dealing.of(judging) if judging else _USUAL
-    opened, found_runs, named = arranged(
-        *(qrels, runs, measures, DEFAULT_MEASURES),
-        columns=columns,
-        errors=errors,
-        duplicates=how.duplicates,
-        verb=evaluate,
-        read=False,
-    )
-    one = found_runs if isinstance(found_runs, Run) else None
-    several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
-    n_buckets = dealing.n_buckets(opened, several.values())
-    judgments = opened.read() if isinstance(opened, QrelsReader) and n_buckets == 1 else opened
-    wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
-    given = None if slices is None else _labels(slices)
-    its = None if convention is None else convention_of(convention)
-    known = wanted if its is None or named is not DEFAULT_MEASURES else its.known(wanted)
-    if its is not None and checked("bounds", bounds, flag):
-        raise OptionError(
-            "bounds are known only for this package's definitions: leave out convention"
+    with at_most(dealing.threads):
+        opened, found_runs, named = arranged(
+            *(qrels, runs, measures, DEFAULT_MEASURES),
+            columns=columns,
+            errors=errors,
+            duplicates=how.duplicates,
+            verb=evaluate,
+            read=False,
         )
-    rules = [(known, how)]
-    if its is not None:
-        groups = its.groups(known, how)
-        rules = [(one.measures, one.judging) for one in groups]
-    wants_hashes, digest = checked("fingerprints", fingerprints, flag), None
-    more: dict[str, Any] = {"bounds": bounds, "slices": given}
-    if isinstance(judgments, Qrels) and n_buckets == 1:
-        each = [score_runs(judgments, several, *rule, **more) for rule in rules]
-        if len(judgments) > MOST_KEPT:
-            give_back()
-    else:
-        from cranfield.scoring.buckets import score_in_buckets  # which few need
+        one = found_runs if isinstance(found_runs, Run) else None
+        several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
+        n_buckets = dealing.n_buckets(opened, several.values())
+        judgments = opened.read() if isinstance(opened, QrelsReader) and n_buckets == 1 else opened
+        wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
+        given = None if slices is None else _labels(slices)
+        its = None if convention is None else convention_of(convention)
+        known = wanted if its is None or named is not DEFAULT_MEASURES else its.known(wanted)
+        if its is not None and checked("bounds", bounds, flag):
+            raise OptionError(
+                "bounds are known only for this package's definitions: leave out convention"
+            )
+        rules = [(known, how)]
+        if its is not None:
+            groups = its.groups(known, how)
+            rules = [(one.measures, one.judging) for one in groups]
+        wants_hashes, digest = checked("fingerprints", fingerprints, flag), None
+        more: dict[str, Any] = {"bounds": bounds, "slices": given}
+        if isinstance(judgments, Qrels) and n_buckets == 1:
+            each = [score_runs(judgments, several, *rule, **more) for rule in rules]
+            if len(judgments) > MOST_KEPT:
+                give_back()
+        else:
+            from cranfield.scoring.buckets import score_in_buckets  # which few need
 
-        each, digest = score_in_buckets(
-            judgments, several, rules, n_buckets, dealing.temp, digests=wants_hashes, **more
-        )
-    systems = each[0]
-    if its is not None:
-        systems = _as_one(its, wanted, known, groups, each)
-    if wants_hashes:
-        systems = _with_fingerprints(systems, digest or judgments, several)
-    found = systems if one is None else systems[one.name]
+            each, digest = score_in_buckets(
+                judgments, several, rules, n_buckets, dealing.temp, digests=wants_hashes, **more
+            )
+        systems = each[0]
+        if its is not None:
+            systems = _as_one(its, wanted, known, groups, each)
+        if wants_hashes:
+            systems = _with_fingerprints(systems, digest or judgments, several)
+        found = systems if one is None else systems[one.name]
     warn_of(found.notes)
     return found
 

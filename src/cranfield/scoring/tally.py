@@ -1,22 +1,19 @@
 """Tally: exact sums of scores, which grow part by part and are put together in any order."""
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
-from cranfield.arrays.exact import of_text, to_text, units, units_of_squares, variance_of
+from cranfield.arrays.exact import Sums
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.counts import Counts
-from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, as_run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
-from cranfield.formats.objects import NestedRows
 from cranfield.measures import Measure, plan_of
 from cranfield.measures.registry import of_exact_sum, summed
 from cranfield.notes import Note, lines_of
@@ -24,8 +21,8 @@ from cranfield.options import checked, level, refuse_others, takes
 from cranfield.render.numbers import number
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.collection import of_collection
 from cranfield.scoring.evaluate import MeasuresLike, measures_of
+from cranfield.scoring.part import judged_part
 from cranfield.version import __version__
 
 Labels = Mapping[str, str] | Mapping[str, Mapping[str, str]]
@@ -34,18 +31,6 @@ _ALL = ("", "")
 _ONE = "slice"  # the name of labels without a name
 # A ranking on whose grades every measure that needs the highest grade of the collection depends.
 _PROBE = {"q": {"a": 1, "b": 2, "c": 0, "d": 1}}, {"q": ["c", "a", "x", "b"]}
-
-
-class _Sum(NamedTuple):
-    """The number of values, their exact sum, and that of their squares."""
-
-    n: int = 0
-    units: int = 0
-    squares: int = 0
-
-    def plus(self, other: "_Sum") -> "_Sum":
-        """Return the sum of both."""
-        return _Sum(*(one + another for one, another in zip(self, other, strict=True)))
 
 
 class Tally:
@@ -98,13 +83,13 @@ class Tally:
         self.judging = Judging(**judging)
         self.top_grade = None if top_grade is None else checked("top_grade", top_grade, level())
         if top_grade is None:
-            depend = [str(one) for one in self.measures if _depends_on_top(one)]
+            depend = [str(one) for one in self.measures if depends_on_top(one)]
             if depend:
                 raise OptionError(
                     f"{', '.join(depend)}: depends on the highest grade of the whole collection, "
                     "which a part does not know: state it, top_grade=3"
                 )
-        self._sums: dict[tuple[str, str], list[_Sum]] = {_ALL: [_Sum() for _ in self.measures]}
+        self._sums: dict[tuple[str, str], list[Sums]] = {_ALL: [Sums() for _ in self.measures]}
         self._counts = Counts(0, 0, 0, 0)
         self._n_shared = 0
 
@@ -131,14 +116,8 @@ class Tally:
         ranked = None if run is None else as_run(run)
         if judgments is None and ranked is None:
             return
-        if judgments is None:
-            judgments = _nothing_judged()
-        if ranked is None:
-            ranked = _nothing_retrieved()
         plan = plan_of(self.measures)
-        (met,) = judge_all(
-            self._of_collection(judgments), [ranked], self.judging, costs=plan.takes_cost, part=True
-        )
+        met = judged_part(judgments, ranked, plan, self.judging, self.top_grade)
         n = len(met.query_ids)
         values = plan.values(met.judged) if n else np.zeros((0, len(self.measures)))
         found = {_ALL: self._summed(values)}
@@ -149,29 +128,17 @@ class Tally:
         self._counts += counts
         self._n_shared += met.seen.n_shared
 
-    def _of_collection(self, qrels: Qrels) -> Qrels:
-        """Return judgments that know the highest grade of all."""
-        if self.top_grade is None:
-            return qrels
-        if qrels.top_grade > self.top_grade:
-            raise InputError(
-                f"grade {qrels.top_grade:g} is above top_grade={self.top_grade:g}, which was "
-                "stated as the highest of the collection",
-                source=qrels.source,
-            )
-        return of_collection(qrels, self.top_grade, qrels.grade.dtype.kind != "f")
-
-    def _summed(self, values: Floats) -> list[_Sum]:
+    def _summed(self, values: Floats) -> list[Sums]:
         """Return the sums of the columns of some queries' values."""
         columns = (
-            np.ascontiguousarray(summed(one.definition.aggregation, column))
+            summed(one.definition.aggregation, column)
             for one, column in zip(self.measures, values.T, strict=True)
         )
-        return [_Sum(len(one), units(one), units_of_squares(one)) for one in columns]
+        return [Sums.of(one) for one in columns]
 
-    def _add(self, found: Mapping[tuple[str, str], Sequence[_Sum]]) -> None:
+    def _add(self, found: Mapping[tuple[str, str], Sequence[Sums]]) -> None:
         for key, sums in found.items():
-            before = self._sums.get(key, [_Sum() for _ in self.measures])
+            before = self._sums.get(key, [Sums() for _ in self.measures])
             self._sums[key] = [one.plus(more) for one, more in zip(before, sums, strict=True)]
 
     def merge(self, other: "Tally") -> "Tally":
@@ -212,7 +179,7 @@ class Tally:
     def to_json(self) -> str:
         """Return all of it as JSON, some 200 bytes for each measure and slice."""
         sums = [
-            [label, name, [[n, to_text(one), to_text(squares)] for n, one, squares in sums]]
+            [label, name, [one.texts() for one in sums]]
             for (label, name), sums in self._sums.items()
         ]
         return json.dumps(
@@ -249,9 +216,7 @@ class Tally:
             found._counts = Counts(**{one.name: int(counts[one.name]) for one in fields(Counts)})
             found._n_shared = int(held["shared"])
             found._sums = {
-                (str(label), str(name)): [
-                    _Sum(int(n), of_text(one), of_text(squares)) for n, one, squares in sums
-                ]
+                (str(label), str(name)): [Sums.of_texts(one) for one in sums]
                 for label, name, sums in held["sums"]
             }
         except (ValueError, KeyError, TypeError) as error:
@@ -278,7 +243,7 @@ class Totals(Shown):
     header = ("measure", "label", "slice", "queries", "value", "std_error")
 
     measures: tuple[Measure, ...]
-    sums: Mapping[tuple[str, str], Sequence[_Sum]]
+    sums: Mapping[tuple[str, str], Sequence[Sums]]
     counts: Counts
 
     @property
@@ -307,9 +272,7 @@ class Totals(Shown):
         for label, name in [_ALL, *sorted(self.sums.keys() - {_ALL})]:
             for one, its in zip(self.measures, self.sums[label, name], strict=True):
                 kind = one.definition.aggregation
-                error = None
-                if its.n > 1 and kind != "sum":
-                    error = math.sqrt(variance_of(its.units, its.squares, its.n) / its.n)
+                error = its.std_error if kind != "sum" else None
                 value = of_exact_sum(kind, its.units, its.n)
                 yield str(one), label or None, name or None, its.n, value, error
 
@@ -327,26 +290,13 @@ class Totals(Shown):
         return {"rows": self.rows(), "notes": [one.to_dict() for one in self.notes]}
 
 
-def _depends_on_top(measure: Measure) -> bool:
+def depends_on_top(measure: Measure) -> bool:
     """Tell whether a measure's value depends on the highest grade of the collection."""
-    judgments, run = Qrels(_PROBE[0]), Run(_PROBE[1])
-    found = []
+    plan, found = plan_of((measure,)), []
     for top in (2, 3):
-        (met,) = judge_all(of_collection(judgments, top, are_whole=True), [run], part=True)
-        found.append(plan_of((measure,)).values(met.judged)[0, 0].item())
+        met = judged_part(Qrels(_PROBE[0]), Run(_PROBE[1]), plan, top_grade=top)
+        found.append(plan.values(met.judged)[0, 0].item())
     return bool(found[0] != found[1])
-
-
-def _nothing_judged() -> Qrels:
-    """Return judgments without a query."""
-    return Qrels({"q": {}}).of([])
-
-
-def _nothing_retrieved() -> Run:
-    """Return a run without a query."""
-    run = Run({"q": {}})
-    assert isinstance(run.rows, NestedRows)  # noqa: S101 - as those of a dict are
-    return run.over(run.rows.over({}))
 
 
 def _rows_of(

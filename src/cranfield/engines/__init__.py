@@ -1,0 +1,1 @@
+"""The same evaluation on engines that divide data among many machines."""

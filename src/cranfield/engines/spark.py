@@ -1,0 +1,299 @@
+"""Spark: judgments and runs that are DataFrames, evaluated where they are.
+
+`evaluate` returns a DataFrame with a row for each query; `summarize` and `compare` make means,
+intervals and tests of it. All three are lazy, as Spark is: every action on a result computes it
+again, so that the scores of queries are best written to a table first.
+
+Rows are dealt to buckets by the hash of their query, and each bucket is evaluated by the functions
+that `cranfield.evaluate` uses, on one core. So each query's score has the bits that it has on one
+machine, and exact sums give the same means for any number of partitions. Only `mapInArrow` and
+`applyInArrow` are used, which work under Spark Connect, too.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.engines.tasks import (
+    ANSWERED,
+    BUCKET,
+    QUERY,
+    Names,
+    Task,
+    of_bucket,
+    of_partition,
+    rows_of_arrays,
+)
+from cranfield.engines.totals import MEASURE, ROLE, column, compare, summarize
+from cranfield.errors import InputError, MeasureError, OptionError, one_of
+from cranfield.formats.block import Errors, check_errors
+from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth, What
+from cranfield.formats.fields import Fields, fields_of
+from cranfield.formats.header import columns_for, take_columns
+from cranfield.measures import Measure
+from cranfield.options import checked, level, refuse_others, takes, whole
+from cranfield.scoring.evaluate import DEFAULT_MEASURES, MeasuresLike, measures_of
+from cranfield.scoring.tally import depends_on_top
+from cranfield.version import __version__
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["compare", "evaluate", "summarize"]
+
+_USUAL = DEFAULT_MEASURES.removesuffix(" Judged@10")
+_ROWS_IN_BUCKET = 1_000_000
+_ROWS_WORTH_A_BUCKET = 20_000  # with fewer, starting a task takes longer than its work
+
+
+# ---- evaluate -----------------------------------------------------------------------------------
+
+
+@takes(Judging)
+def evaluate(
+    qrels: "DataFrame",
+    run: "DataFrame | MeasuresLike | None" = None,
+    measures: MeasuresLike = _USUAL,
+    *,
+    by: str | None = None,
+    systems: Sequence[str] | None = None,
+    keep: str | Sequence[str] = (),
+    columns: ColumnsOfBoth | None = None,
+    errors: Errors = "strict",
+    top_grade: float | None = None,
+    buckets: int | None = None,
+    names: Names = "plain",
+    **judging: Unpack[JudgingOptions],
+) -> "DataFrame":
+    """Return a DataFrame with the scores of each query, computed by Spark.
+
+    Its columns are the system (with `by`), `query_id`, what `keep` names, `answered` (whether the
+    run has the query), and one for each measure. It is lazy: write it to a table before it is used
+    twice.
+
+    Args:
+        qrels: judgments, with columns such as query_id, doc_id and relevance, found by their names
+            as everywhere. A column of arrays holds several documents. Or a table with the expected
+            and the retrieved documents of each query in arrays; then there is no `run`.
+        run: what was retrieved, with columns such as query_id, doc_id and score or rank; or, where
+            there is none, the measures.
+        measures: names or Measure values, as `cranfield.evaluate` takes them.
+        by: the column of the run with the name of the system, if it holds several. Every system
+            has a row for every query that is averaged.
+        systems: the names in that column. None: a Spark job looks for them.
+        keep: columns of the judgments to keep, which have one value for each query, as its type.
+        columns: which column is which, where that cannot be told by their names, as in
+            `cranfield.evaluate`.
+        errors: "strict" ends the job at the first row that cannot be used; "skip" leaves such rows
+            out.
+        top_grade: the highest grade. None: a Spark job looks for it, if a measure depends on it.
+        buckets: into how many parts the queries are divided; each is held in memory by one task.
+            None: one for a million rows of the run, which a Spark job counts.
+        names: "plain" names columns as measures are written, nDCG@10; "safe" with letters, digits
+            and _ alone, for tables that take nothing else.
+        **judging: each option of `Judging`; not order="given", as Spark keeps no order of rows.
+
+    Raises:
+        InputError: a column is missing. What is wrong with rows is raised by the action that reads
+            them, and names query and document.
+        MeasureError: a measure that does not exist, or is declared where no other machine finds it.
+        OptionError: an option with a value that it does not know.
+
+    """
+    refuse_others(evaluate, judging)
+    check_errors(errors)
+    one_of("names", names, ("plain", "safe"))
+    how = Judging(**judging)
+    if run is not None and not hasattr(run, "mapInArrow"):
+        run, measures = None, run  # type: ignore[assignment] # measures in the place of the run
+    wanted = measures_of(measures)
+    _check_found_elsewhere(wanted)
+    kept = [keep] if isinstance(keep, str) else list(keep)
+    task = Task(wanted, how, errors, __version__, keep=tuple(kept), names=names)
+    if run is None:
+        if by is not None or systems is not None:
+            raise OptionError("by and systems are for a run of its own: the table has one system")
+        return _of_arrays(qrels, task, columns, top_grade)
+    assert hasattr(run, "mapInArrow")  # noqa: S101 - a DataFrame
+    if how.order == "given":
+        raise OptionError("order='given': Spark keeps no order of rows; rank by a score or a rank")
+    judged = _Side.of(qrels, What.QRELS, columns_for(columns, What.QRELS), kept, ())
+    ranked = _Side.of(run, What.RUN, columns_for(columns, What.RUN), (), [by] if by else ())
+    if top_grade is None and any(map(depends_on_top, wanted)):
+        top_grade = judged.highest_grade()
+    elif top_grade is not None:
+        top_grade = checked("top_grade", top_grade, level())
+    if by is not None and systems is None:
+        found = ranked.data.select(column(by)).distinct().collect()
+        systems = sorted(str(row[0]) for row in found if row[0] is not None)
+    n_buckets = ranked.n_buckets() if buckets is None else checked("buckets", buckets, whole(1))
+    task = replace(
+        task,
+        judged=judged.stated,
+        ranked=ranked.stated,
+        query=(judged.query, ranked.query),
+        by=by,
+        systems=tuple(systems or ()),
+        top_grade=top_grade,
+    )
+    return _in_buckets(judged, ranked, n_buckets, task)
+
+
+def _check_found_elsewhere(measures: Iterable[Measure]) -> None:
+    """Raise MeasureError for a measure that is declared in the program itself."""
+    for one in measures:
+        if one.definition.module == "__main__":
+            raise MeasureError(
+                f"{one.name} is declared in the program itself, which the machines of Spark do not "
+                "import: declare it in a module that is installed there, or added to the session"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Side:
+    """The DataFrame of one side, with the columns that are needed."""
+
+    data: "DataFrame"
+    query: str
+    grade: str | None
+    stated: ColumnsLike | None
+
+    @classmethod
+    def of(
+        cls,
+        data: "DataFrame",
+        what: What,
+        stated: ColumnsLike | None,
+        keep: Sequence[str],
+        by: Sequence[str],
+    ) -> "_Side":
+        """Find the columns, by their names or as stated; InputError for one that is missing."""
+        called = "the judgments" if what is What.QRELS else "the run"
+        for name in (*keep, *by):
+            if name not in data.columns:
+                problem = f"has no column {name!r}; it has {', '.join(data.columns)}"
+                raise InputError(problem, source=called, kind="columns")
+        names = [name for name in data.columns if name not in {*keep, *by}]
+        fields, known = _fields(data, names, what, stated)
+        every = [*names, *fields]
+        found = take_columns(every, what, known, called)
+        taken = {role: every[at] for role, at in found.items()}
+        used = dict.fromkeys(fields[one].column if one in fields else one for one in taken.values())
+        return cls(
+            data=data.select(*map(column, (*used, *keep, *by))),
+            query=taken["query"],
+            grade=taken.get("grade") if taken.get("grade") not in fields else None,
+            stated=stated,
+        )
+
+    def highest_grade(self) -> float:
+        """Return the highest grade, by a Spark job."""
+        from pyspark.sql import functions
+
+        if self.grade is None:
+            raise OptionError("top_grade: state the highest grade, on which a measure depends")
+        (row,) = self.data.agg(functions.max(column(self.grade))).collect()
+        return float(checked("top_grade", row[0] or 0, level()))
+
+    def n_buckets(self) -> int:
+        """Return into how many buckets the rows are divided, by a Spark job that counts them."""
+        rows = int(self.data.count())
+        usual = int(self.data.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        few = min(usual, math.ceil(rows / _ROWS_WORTH_A_BUCKET))
+        return max(1, few, math.ceil(rows / _ROWS_IN_BUCKET))
+
+
+def _fields(
+    data: "DataFrame", names: Sequence[str], what: What, stated: ColumnsLike | None
+) -> tuple[Fields, ColumnsLike | None]:
+    """Return the fields of structs in arrays, and which column is which: see `fields_of`."""
+    from pyspark.sql.types import ArrayType, StructType
+
+    several = {
+        one.name: one.dataType.elementType.names
+        for one in data.schema
+        if isinstance(one.dataType, ArrayType) and isinstance(one.dataType.elementType, StructType)
+    }
+    return fields_of(names, several, what, stated)
+
+
+def _in_buckets(judged: _Side, ranked: _Side, n_buckets: int, task: "Task") -> "DataFrame":
+    """Return the scores, computed bucket by bucket."""
+    from pyspark.sql import functions
+
+    schema = _schema(task, judged.data, ranked.data)
+    sides = []
+    types = [dict(one.data.dtypes)[one.query] for one in (judged, ranked)]
+    for side in (judged, ranked):
+        query = column(side.query)
+        if types[0] != types[1]:  # 7 and "7" are one query
+            query = query.cast("string")
+        bucket = functions.pmod(functions.xxhash64(query), functions.lit(n_buckets))
+        sides.append(side.data.withColumn(BUCKET, bucket))
+    left, right = (side.groupBy(BUCKET) for side in sides)
+    together = left.cogroup(right)
+    if _has_cogroup(together):
+        return together.applyInArrow(partial(of_bucket, task), schema)
+    return _united(sides, n_buckets).mapInArrow(partial(of_partition, task), schema)
+
+
+def _has_cogroup(together: Any) -> bool:
+    """Tell whether two sides can be given to a function as Arrow tables: from Spark 4 on."""
+    return hasattr(together, "applyInArrow")
+
+
+def _united(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
+    """Return both sides as one DataFrame of pairs, whose partitions are buckets."""
+    from pyspark.sql import functions
+
+    structs = []
+    for at, side in enumerate(sides):
+        whole = functions.struct(*(column(name) for name in side.columns if name != BUCKET))
+        other = sides[1 - at]
+        kinds = ", ".join(f"`{name}`: {kind}" for name, kind in other.dtypes if name != BUCKET)
+        none = functions.lit(None).cast(f"struct<{kinds}>")
+        pair = (whole, none) if at == 0 else (none, whole)
+        names = ("judged", "ranked")
+        structs.append(
+            side.select(BUCKET, *(one.alias(n) for one, n in zip(pair, names, strict=True)))
+        )
+    return structs[0].unionByName(structs[1]).repartition(n_buckets, column(BUCKET))
+
+
+def _schema(task: "Task", judged: "DataFrame", ranked: "DataFrame | None" = None) -> Any:
+    """Return the columns of the scores."""
+    from pyspark.sql.types import BooleanType, DoubleType, StringType, StructField, StructType
+
+    kept = {one.name: one.dataType for one in judged.schema}
+    fields = [StructField(QUERY, StringType())]
+    if task.by is not None:
+        fields.insert(0, StructField(task.by, StringType(), metadata={ROLE: "system"}))
+    fields += [StructField(name, kept[name]) for name in task.keep]
+    fields.append(StructField(ANSWERED, BooleanType()))
+    for one, name in zip(task.measures, task.columns, strict=True):
+        kind = StringType() if one.definition.is_text else DoubleType()
+        fields.append(StructField(name, kind, metadata={MEASURE: str(one)}))
+    twice = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.columns}]
+    if twice:
+        raise OptionError(f"keep: the scores have a column {twice[0]!r}, too: rename it before")
+    return StructType(fields)
+
+
+# ---- a table of arrays --------------------------------------------------------------------------
+
+
+def _of_arrays(
+    data: "DataFrame", task: Task, columns: ColumnsOfBoth | None, top_grade: float | None
+) -> "DataFrame":
+    """Return the scores of a table with a row for each query, batch by batch; nothing is moved."""
+    if top_grade is None and (depend := [one for one in task.measures if depends_on_top(one)]):
+        raise OptionError(f"{depend[0]} depends on the highest grade: state it, top_grade=3")
+    if top_grade is not None:
+        task = replace(task, top_grade=checked("top_grade", top_grade, level()))
+    missing = [name for name in task.keep if name not in data.columns]
+    if missing:
+        raise InputError(f"the table has no column {missing[0]!r}", kind="columns")
+    return data.mapInArrow(partial(rows_of_arrays, task, columns), _schema(task, data))

@@ -1,0 +1,352 @@
+"""What the tasks of an engine do, without an engine: each query's bits, and exact totals."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cranfield.engines.tasks as tasks
+from cranfield import InputError, Qrels, definitions, evaluate, parse
+from cranfield.data.judging import Judging
+from cranfield.engines.tasks import Task, of_bucket, of_partition, rows_of_arrays
+from cranfield.engines.totals import Kind, _differences, _paired, _plus, _summary, _summed
+from cranfield.measures import Measure
+from cranfield.version import __version__
+
+CHANCE = random.Random(20261124)
+QUERIES = [f"q{i}" for i in range(60)]
+JUDGED = {
+    query: {f"d{doc}": CHANCE.randint(0, 3) for doc in CHANCE.sample(range(30), 8)}
+    for query in QUERIES[:50]
+}
+RUNS = {
+    name: {
+        query: {f"d{doc}": CHANCE.randint(0, 6) / 4 for doc in CHANCE.sample(range(30), 12)}
+        for query in QUERIES[begin:]
+    }
+    for name, begin in (("new", 10), ("old", 0))
+}
+PLAIN = [
+    one.name
+    if one.cutoff != "required"
+    else f"{one.name}@{0.5 if one.cutoff_kind == 'recall' else 5}"
+    for one in definitions()
+    if one.traits.takes_groups is False and not one.traits.takes_cost and not one.is_own
+]
+
+
+def measures(names: str) -> tuple[Measure, ...]:
+    return tuple(parse(name) for name in names.split())
+
+
+def table_of_judgments(queries: Sequence[str]) -> pa.Table:
+    rows = [
+        {"query_id": query, "doc_id": doc, "relevance": grade, "kind": f"k{len(query)}"}
+        for query in queries
+        for doc, grade in JUDGED.get(query, {}).items()
+    ]
+    kinds = [("query_id", pa.string()), ("doc_id", pa.string())]
+    kinds += [("relevance", pa.int64()), ("kind", pa.string())]
+    return pa.Table.from_pylist(rows, pa.schema(kinds))
+
+
+def table_of_runs(queries: Sequence[str], seed: int | None = None) -> pa.Table:
+    rows = [
+        {"system": name, "query_id": query, "doc_id": doc, "score": score}
+        for name, run in RUNS.items()
+        for query in queries
+        for doc, score in run.get(query, {}).items()
+    ]
+    if seed is not None:
+        random.Random(seed).shuffle(rows)
+    kinds = [("system", pa.string()), ("query_id", pa.string()), ("doc_id", pa.string())]
+    return pa.Table.from_pylist(rows, pa.schema([*kinds, ("score", pa.float64())]))
+
+
+def task(names: str, **more: Any) -> Task:
+    usual: dict[str, Any] = {"by": "system", "systems": ("new", "old"), "top_grade": 3}
+    usual |= {"keep": ("kind",), "query": ("query_id", "query_id"), **more}
+    judging = usual.pop("judging", Judging())
+    return Task(measures(names), judging, usual.pop("errors", "strict"), __version__, **usual)
+
+
+def parts(n: int) -> Iterator[list[str]]:
+    """Yield the queries in random parts."""
+    places = {query: CHANCE.randrange(n) for query in QUERIES}
+    for part in range(n):
+        yield [query for query in QUERIES if places[query] == part]
+
+
+def scored(names: str, n: int, **more: Any) -> pa.Table:
+    job = task(names, **more)
+    found = [
+        of_bucket(job, table_of_judgments(part), table_of_runs(part, seed=len(part)))
+        for part in parts(n)
+        if part
+    ]
+    return pa.concat_tables(one for one in found if one.num_rows)
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+@pytest.mark.parametrize("n", [1, 3, 50])
+def test_every_measure_has_the_bits_of_one_evaluation(n: int) -> None:
+    names = " ".join(PLAIN)
+    assert len(PLAIN) > 40
+    table = scored(names, n)
+    expected = evaluate(Qrels(JUDGED, top_grade=3), RUNS, names)
+    rows = table.to_pylist()
+    assert sorted((row["system"], row["query_id"]) for row in rows) == sorted(
+        (name, query) for name in RUNS for query in JUDGED
+    )
+    for row in rows:
+        assert row["answered"] == (row["query_id"] in RUNS[row["system"]])
+        assert row["kind"] == f"k{len(row['query_id'])}"
+        values = expected[row["system"]].to_dict()[row["query_id"]]
+        assert {name: row[name] for name in values} == values
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+@pytest.mark.parametrize(
+    "judging",
+    [
+        Judging(ties="expected"),
+        Judging(depth=3),
+        Judging(judged_only=True),
+        Judging(queries="both"),
+        Judging(queries="run"),
+    ],
+)
+def test_options_are_those_of_one_evaluation(judging: Judging) -> None:
+    names = "nDCG@5 AP RR"
+    expected = evaluate(Qrels(JUDGED, top_grade=3), RUNS, names, **judging.unusual())
+    rows = scored(names, 7, judging=judging).to_pylist()
+    found = {(row["system"], row["query_id"]): row for row in rows}
+    assert len(found) == sum(len(one.query_ids) for one in expected.values())
+    for name, scores in expected.items():
+        for query, values in scores.to_dict().items():
+            assert {one: found[name, query][one] for one in values} == values
+
+
+def test_a_run_alone_has_no_column_of_systems() -> None:
+    job = task("RR", by=None, systems=(), keep=())
+    only = table_of_runs(QUERIES).filter(pa.compute.equal(table_of_runs(QUERIES)["system"], "new"))
+    found = of_bucket(job, table_of_judgments(QUERIES), only.drop_columns(["system"]))
+    assert found.column_names == ["query_id", "answered", "RR"]
+    values = evaluate(JUDGED, RUNS["new"], "RR").per_query("RR")
+    assert dict(zip(found["query_id"].to_pylist(), found["RR"].to_pylist(), strict=True)) == values
+
+
+def test_rows_of_both_sides_come_as_pairs_where_there_is_no_cogroup() -> None:
+    judged, ranked = table_of_judgments(QUERIES), table_of_runs(QUERIES, seed=1)
+    types = [pa.struct(list(one.schema)) for one in (judged, ranked)]
+    rows = [{"__bucket": 0, "judged": row, "ranked": None} for row in judged.to_pylist()]
+    rows += [{"__bucket": 1, "judged": None, "ranked": row} for row in ranked.to_pylist()]
+    CHANCE.shuffle(rows)
+    schema = [("__bucket", pa.int64()), ("judged", types[0]), ("ranked", types[1])]
+    batches = pa.Table.from_pylist(rows, pa.schema(schema)).to_batches(max_chunksize=100)
+    found = pa.Table.from_batches(list(of_partition(task("AP RR"), iter(batches))))
+    order = [("system", "ascending"), ("query_id", "ascending")]
+    assert found.sort_by(order).equals(scored("AP RR", 1).sort_by(order))
+    assert list(of_partition(task("AP"), iter([]))) == []
+
+
+ARRAYS = [
+    {
+        "question": query,
+        "expected_ids": list(docs),
+        "retrieved_ids": sorted(RUNS["new"].get(query, {})),
+        "kind": "a",
+    }
+    for query, docs in JUDGED.items()
+]
+
+
+def test_a_table_of_arrays_is_scored_batch_by_batch() -> None:
+    job = task("RR R@5", by=None, systems=(), top_grade=None)
+    batches = pa.Table.from_pylist(ARRAYS).to_batches(max_chunksize=7)
+    found = pa.Table.from_batches(list(rows_of_arrays(job, None, iter(batches))))
+    rows = [{name: row[name] for name in row if name != "kind"} for row in ARRAYS]
+    expected = evaluate(rows, "RR R@5").to_dict()
+    assert found.num_rows == len(expected)
+    for row in found.to_pylist():
+        assert {name: row[name] for name in ("RR", "R@5")} == expected[row["query_id"]]
+        assert row["kind"] == "a"
+    wrong = pa.table({"query_id": ["a"], "doc_id": ["b"], "relevance": [1], "score": [1.0]})
+    with pytest.raises(InputError, match="are two DataFrames"):
+        list(rows_of_arrays(task("RR", by=None, keep=()), None, iter(wrong.to_batches())))
+
+
+def test_what_is_wrong_with_rows_names_query_and_document() -> None:
+    twice = pa.concat_tables([table_of_runs(["q20"]), table_of_runs(["q20"])])
+    with pytest.raises(InputError, match="q20"):
+        of_bucket(task("RR"), table_of_judgments(["q20"]), twice)
+    skipped = of_bucket(
+        task("RR", judging=Judging(duplicates="first")), table_of_judgments(["q20"]), twice
+    )
+    assert skipped.num_rows == 2
+    null = table_of_runs(["q20"]).set_column(3, "score", pa.nulls(24, pa.float64()))
+    with pytest.raises(InputError, match="score"):
+        of_bucket(task("RR"), table_of_judgments(["q20"]), null)
+    found = of_bucket(task("RR", errors="skip"), table_of_judgments(["q20"]), null)
+    assert found["answered"].to_pylist() == [False, False]
+    with pytest.raises(InputError, match="above top_grade=2"):
+        of_bucket(task("ERR", top_grade=2), table_of_judgments(QUERIES), table_of_runs(QUERIES))
+
+
+def test_what_is_kept_belongs_to_the_query() -> None:
+    judged = table_of_judgments(["q20", "q30"])
+    kinds = pa.array(["a", *["b"] * (judged.num_rows - 1)])
+    with pytest.raises(InputError, match="query 'q20' have several values in kind"):
+        of_bucket(task("RR"), judged.set_column(3, "kind", kinds), table_of_runs(["q20"]))
+    empty = of_bucket(
+        task("RR", judging=Judging(queries="run")), table_of_judgments([]), table_of_runs(["q55"])
+    )
+    assert empty["kind"].to_pylist() == [None, None]
+
+
+def test_a_giant_query_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "_LONGEST", 20)
+    with pytest.raises(InputError, match=r"query 'q20' has 24 rows, more than 20: keep its"):
+        of_bucket(task("RR"), table_of_judgments(["q20"]), table_of_runs(["q20", "q5"]))
+
+
+def test_another_version_is_refused() -> None:
+    job = Task(measures("RR"), Judging(), "strict", "0.0.0")
+    with pytest.raises(InputError, match="install one version on all machines"):
+        of_bucket(job, table_of_judgments(["q20"]), table_of_runs(["q20"]))
+    with pytest.raises(InputError, match="install one version on all machines"):
+        list(rows_of_arrays(job, None, iter([])))
+
+
+def test_names_that_any_table_takes() -> None:
+    job = replace(task("nDCG(gain='exp2')@10 IPrec@0.1 AP(rel=2)"), names="safe")
+    assert job.columns == ["nDCG_gain_exp2_at_10", "IPrec_at_0_1", "AP_rel_2"]
+
+
+# ---- totals -------------------------------------------------------------------------------------
+
+NAMES = "nDCG@5 AP GMAP NumRet RR"
+KINDS = [Kind(str(one), str(one), one.definition.aggregation, True) for one in measures(NAMES)]
+
+
+def merged(groups: Sequence[str], made: Any, table: pa.Table, n: int) -> Iterator[pa.RecordBatch]:
+    """Yield the states of random partitions, put together, as the engine does."""
+    place = [CHANCE.randrange(n) for _ in range(table.num_rows)]
+    states = []
+    for part in range(n):
+        rows = [i for i, one in enumerate(place) if one == part]
+        batches = (
+            table.take(pa.array(rows, pa.int64())).combine_chunks().to_batches(max_chunksize=13)
+        )
+        states += list(made(iter(batches)))
+    CHANCE.shuffle(states)
+    yield from _plus(groups, iter(states))
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+@pytest.mark.parametrize("n", [1, 3, 37])
+def test_means_are_exact_for_any_partitions(n: int) -> None:
+    table = scored(NAMES, 5)
+    made = partial(_summed, ["system"], KINDS, True)
+    found = list(_summary(["system"], KINDS, 0.95, merged(["system"], made, table, n)))
+    rows = pa.Table.from_batches(found).to_pylist()
+    expected = evaluate(Qrels(JUDGED, top_grade=3), RUNS, NAMES)
+    assert len(rows) == 2 * len(KINDS)
+    for row in rows:
+        assert row["value"] == expected[row["system"]].means(exact=True)[row["measure"]]
+        assert row["queries"] == len(JUDGED)
+        assert row["answered"] == sum(one in RUNS[row["system"]] for one in JUDGED)
+        if row["measure"] in ("AP", "RR"):
+            from scipy import stats
+
+            values = list(expected[row["system"]].per_query(row["measure"]).values())
+            assert row["std_error"] == pytest.approx(stats.sem(values), rel=1e-12)
+            low, high = stats.t.interval(0.95, len(values) - 1, row["value"], stats.sem(values))
+            assert (row["low"], row["high"]) == pytest.approx((low, high), rel=1e-9)
+        if row["measure"] == "NumRet":
+            assert row["std_error"] is None
+
+
+def pairs(n: int) -> pa.Table:
+    """Return each query's scores of the new system beside those of the old one."""
+    table = scored(NAMES, 5)
+    by = {(row["system"], row["query_id"]): row for row in table.to_pylist()}
+    rows = [
+        {
+            **by["new", query],
+            **{f"__base_{one.column}": by["old", query][one.column] for one in KINDS},
+        }
+        for query in JUDGED
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+@pytest.mark.parametrize("n", [1, 3, 37])
+def test_differences_are_those_of_a_paired_t_test(n: int) -> None:
+    from scipy import stats
+
+    table = pairs(n)
+    made = partial(_paired, ["system"], KINDS, None)
+    states = merged(["system"], made, table, n)
+    found = list(_differences(["system"], KINDS, 0.9, False, states))
+    rows = {row["measure"]: row for row in pa.Table.from_batches(found).to_pylist()}
+    for name in ("nDCG@5", "AP", "RR"):
+        new, old = table[name].to_numpy(), table[f"__base_{name}"].to_numpy()
+        row, test = rows[name], stats.ttest_rel(new, old)
+        low, high = test.confidence_interval(0.9)
+        assert row["difference"] == pytest.approx((new - old).mean(), rel=1e-12)
+        assert (row["low"], row["high"]) == pytest.approx((low, high), rel=1e-9)
+        assert row["p"] == pytest.approx(test.pvalue, rel=1e-9)
+        assert row["better"] == (new > old).sum()
+        assert row["worse"] == (new < old).sum()
+        assert row["better"] + row["worse"] + row["same"] == row["queries"] == len(new)
+    new, old = (table[name].to_numpy() for name in ("NumRet", "__base_NumRet"))
+    assert rows["NumRet"]["difference"] == new.sum() - old.sum()
+    assert rows["GMAP"]["difference"] == pytest.approx(
+        rows["GMAP"]["mean"] / rows["GMAP"]["baseline_mean"], rel=1e-12
+    )
+    assert rows["GMAP"]["low"] < rows["GMAP"]["difference"] < rows["GMAP"]["high"]
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_a_relative_difference_has_the_interval_of_a_jackknife() -> None:
+    """Each query is nearly alone in one of 1,000 groups: as the jackknife over queries."""
+    table = pairs(1)
+    made = partial(_paired, [], KINDS, "query_id")
+    found = list(_differences([], KINDS, 0.95, True, merged([], made, table, 4)))
+    rows = {row["measure"]: row for row in pa.Table.from_batches(found).to_pylist()}
+    new, old = table["AP"].to_numpy(), table["__base_AP"].to_numpy()
+    row = rows["AP"]
+    assert row["relative"] == pytest.approx(new.mean() / old.mean() - 1, rel=1e-12)
+    n = len(new)
+    left = (new.sum() - new) / (old.sum() - old) - 1
+    error = ((n - 1) / n * ((left - left.mean()) ** 2).sum()) ** 0.5
+    far = (row["relative_high"] - row["relative_low"]) / 2
+    assert far == pytest.approx(2.0096 * error, rel=0.1)
+    same = list(_differences([], KINDS, 0.95, True, merged([], made, table, 1)))
+    assert same[0].equals(found[0])
+    assert rows["GMAP"]["relative"] == pytest.approx(rows["GMAP"]["difference"] - 1, rel=1e-9)
+
+
+def test_groups_may_be_null_and_scores_may_be_missing() -> None:
+    table = pa.table(
+        {
+            "country": pa.array(["a", None, None, "a"]),
+            "answered": [True, False, True, True],
+            "RR": pa.array([1.0, 0.5, None, 0.0]),
+        }
+    )
+    kinds = [Kind("RR", "RR", "mean", True)]
+    made = partial(_summed, ["country"], kinds, True)
+    states = merged(["country"], made, table, 2)
+    rows = pa.Table.from_batches(list(_summary(["country"], kinds, 0.95, states))).to_pylist()
+    found = {row["country"]: row for row in rows}
+    assert (found["a"]["value"], found["a"]["queries"], found["a"]["answered"]) == (0.5, 2, 2)
+    assert (found[None]["value"], found[None]["queries"], found[None]["answered"]) == (0.5, 1, 1)
+    assert found[None]["std_error"] is found[None]["low"] is None
+    assert list(_plus(["country"], iter([]))) == []

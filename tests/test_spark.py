@@ -1,0 +1,319 @@
+"""cranfield.spark against one machine, in a local session and through Spark Connect.
+
+Each session is started here, on loopback, and stopped here. It needs pyspark and Java.
+"""
+
+import os
+import random
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cranfield import InputError, MeasureError, OptionError, Qrels, evaluate
+
+pytestmark = [
+    pytest.mark.more,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:Failed to set spark:UserWarning"),  # of a running server
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.xdist_group("spark"),
+]
+
+CHANCE = random.Random(20261125)
+NAMES = "nDCG@5 AP GMAP ERR NumRet RR"
+JUDGED = {
+    f"{i}": {f"d{doc}": CHANCE.randint(0, 3) for doc in CHANCE.sample(range(40), 6)}
+    for i in range(100, 160)
+}
+RUNS = {
+    name: {
+        f"{i}": {f"d{doc}": CHANCE.randint(0, 6) / 4 for doc in CHANCE.sample(range(40), 10)}
+        for i in range(begin, 170)
+    }
+    for name, begin in (("new", 110), ("old", 100))
+}
+COUNTRY = {query: "abc"[int(query) % 3] for query in JUDGED}
+
+
+@pytest.fixture(scope="module", params=["classic", "connect"])
+def session(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Any]:
+    """Start Spark, as a process of this one or behind Spark Connect; end it afterwards."""
+    sql = pytest.importorskip("pyspark.sql")
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java: apt-get install openjdk-17-jre-headless")
+    before = dict(os.environ)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    builder = sql.SparkSession.builder
+    connect = request.param == "connect"
+    builder = builder.remote("local[2]") if connect else builder.master("local[2]")
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+    }
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    found = builder.getOrCreate()
+    try:
+        yield found
+    finally:
+        found.stop()
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def judgments(session: Any, kind: str = "string") -> Any:
+    rows = [
+        (query if kind == "string" else int(query), doc, grade, COUNTRY[query])
+        for query, docs in JUDGED.items()
+        for doc, grade in docs.items()
+    ]
+    return session.createDataFrame(
+        rows, f"query_id {kind}, doc_id string, relevance int, country string"
+    )
+
+
+def runs(session: Any, kind: str = "string", only: str | None = None) -> Any:
+    rows = [
+        (name, query if kind == "string" else int(query), doc, score)
+        for name, run in RUNS.items()
+        for query, docs in run.items()
+        for doc, score in docs.items()
+    ]
+    CHANCE.shuffle(rows)
+    found = session.createDataFrame(
+        rows, f"system string, query_id {kind}, doc_id string, score double"
+    )
+    return found if only is None else found.where(f"system = '{only}'").drop("system")
+
+
+@pytest.fixture(scope="module")
+def stored(session: Any, tmp_path_factory: Any) -> Any:
+    """Return the scores of both systems, written to a table and read again."""
+    from cranfield import spark
+
+    path = str(tmp_path_factory.mktemp("scores") / "scores.parquet")
+    found = spark.evaluate(
+        judgments(session), runs(session), NAMES, by="system", keep=["country"], buckets=5
+    )
+    found.write.parquet(path)
+    return session.read.parquet(path)
+
+
+@pytest.fixture(scope="module")
+def expected() -> Any:
+    return evaluate(Qrels(JUDGED, top_grade=3), RUNS, NAMES)
+
+
+def check(rows: list[Any], expected: Any) -> None:
+    found = {(row["system"], row["query_id"]): row for row in rows}
+    assert len(found) == len(rows) == sum(len(one.query_ids) for one in expected.values())
+    for name, scores in expected.items():
+        for query, values in scores.to_dict().items():
+            assert {one: found[name, query][one] for one in values} == values
+            assert found[name, query]["answered"] == (query in RUNS[name])
+
+
+def test_each_query_has_its_bits(stored: Any, expected: Any) -> None:
+    rows = stored.collect()
+    check(rows, expected)
+    assert all(row["country"] == COUNTRY[row["query_id"]] for row in rows)
+
+
+@pytest.mark.parametrize("buckets", [1, 7, None])
+def test_neither_buckets_nor_partitions_nor_kinds_of_ids_matter(
+    session: Any, expected: Any, buckets: int | None
+) -> None:
+    from cranfield import spark
+
+    kinds = {1: ("string", "int"), 7: ("int", "bigint"), None: ("string", "string")}[buckets]
+    found = spark.evaluate(
+        judgments(session, kinds[0]).repartition(buckets or 3),
+        runs(session, kinds[1]).repartition(4),
+        NAMES,
+        by="system",
+        systems=["new", "old"],
+        top_grade=3,
+        buckets=buckets,
+    )
+    check(found.collect(), expected)
+
+
+def test_without_a_cogroup_the_scores_are_the_same(
+    session: Any, expected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark 3.5 has no applyInArrow on two sides."""
+    from cranfield import spark
+    from cranfield.engines import spark as engine
+
+    monkeypatch.setattr(engine, "_has_cogroup", lambda _: False)
+    found = spark.evaluate(
+        judgments(session), runs(session), NAMES, by="system", keep="country", buckets=4
+    )
+    rows = found.collect()
+    check(rows, expected)
+    assert all(row["country"] == COUNTRY[row["query_id"]] for row in rows)
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 37])
+def test_means_are_exact_for_any_partitions(stored: Any, expected: Any, partitions: int) -> None:
+    from cranfield import spark
+
+    rows = spark.summarize(stored.repartition(partitions)).collect()
+    assert len(rows) == 2 * len(NAMES.split())
+    for row in rows:
+        assert row["value"] == expected[row["system"]].means(exact=True)[row["measure"]]
+        assert (row["queries"], row["answered"]) == (60, 50 if row["system"] == "new" else 60)
+
+
+def test_slices_are_those_of_the_judged_queries(stored: Any) -> None:
+    from cranfield import spark
+
+    sliced = evaluate(Qrels(JUDGED, top_grade=3), RUNS, NAMES, slices=COUNTRY)
+    rows = spark.summarize(stored, by=["system", "country"], measures="RR").collect()
+    assert len(rows) == 2 * 3
+    for row in rows:
+        scores = sliced[row["system"]].slice(row["country"])
+        assert row["value"] == scores.means(exact=True)["RR"]
+        assert row["queries"] == len(scores.query_ids)
+    (row,) = spark.summarize(stored.where("system = 'new'"), by=(), measures="AP").collect()
+    assert row["value"] == sliced["new"].means(exact=True)["AP"]
+
+
+def test_a_comparison_is_that_of_the_t_test(stored: Any, expected: Any) -> None:
+    from cranfield import compare, spark
+
+    rows = spark.compare(stored, "old", relative=True).collect()
+    found = {row["measure"]: row for row in rows}
+    of_one = compare(expected, baseline="old", test="t", correction="none")
+    for name in ("nDCG@5", "AP", "RR"):
+        pair, row = of_one[name]["new"], found[name]
+        assert row["system"] == "new"
+        numbers = (pair.difference, pair.low, pair.high, pair.p)
+        ours = (row["difference"], row["low"], row["high"], row["p"])
+        assert ours == pytest.approx(numbers, rel=1e-9)
+        assert (row["better"], row["same"]) == (pair.wins, pair.ties)
+        assert row["relative_low"] < row["relative"] < row["relative_high"]
+    rows = spark.compare(stored, "old", by="country", measures="AP").collect()
+    assert sorted(row["country"] for row in rows) == ["a", "b", "c"]
+
+
+def test_a_run_alone_and_a_side_without_rows(session: Any) -> None:
+    from cranfield import spark
+
+    alone = runs(session, only="new")
+    found = spark.evaluate(judgments(session), alone, "RR", buckets=3)
+    assert found.columns == ["query_id", "answered", "RR"]
+    assert {row["query_id"]: row["RR"] for row in found.collect()} == evaluate(
+        JUDGED, RUNS["new"], "RR"
+    ).per_query("RR")
+    nothing = spark.evaluate(judgments(session), alone.where("1 = 0"), "RR", buckets=3)
+    (row,) = spark.summarize(nothing).collect()
+    assert (row["value"], row["queries"], row["answered"]) == (0.0, 60, 0)
+    assert spark.evaluate(judgments(session).where("1 = 0"), alone, "RR", buckets=2).count() == 0
+
+
+def test_arrays_are_scored_without_a_shuffle(session: Any) -> None:
+    from cranfield import spark
+
+    rows = [
+        (query, list(docs), [(doc, float(-i)) for i, doc in enumerate(RUNS["new"].get(query, {}))])
+        for query, docs in JUDGED.items()
+    ]
+    kinds = (
+        "user string, relevant_items array<string>, "
+        "recommendations array<struct<item: string, rating: double>>"
+    )
+    found = spark.evaluate(session.createDataFrame(rows, kinds), "R@5 RR")
+    lists = {query: list(RUNS["new"].get(query, {})) for query in JUDGED}
+    sets = {query: set(docs) for query, docs in JUDGED.items()}
+    expected = evaluate(sets, lists, "R@5 RR").to_dict()
+    for row in found.collect():
+        assert {name: row[name] for name in ("R@5", "RR")} == expected[row["query_id"]]
+    one_side = session.createDataFrame(rows, kinds).select("user", "recommendations")
+    both = spark.evaluate(
+        judgments(session).withColumnRenamed("query_id", "user"), one_side, "RR", buckets=2
+    )
+    expected = evaluate(JUDGED, lists, "RR").to_dict()
+    for row in both.collect():
+        assert row["RR"] == expected[row["query_id"]]["RR"]
+
+
+def test_own_measures_are_sent_or_refused(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib
+
+    from helpers import own_measure
+
+    from cranfield import parse, spark
+
+    importlib.reload(own_measure)  # which declares it again
+
+    found = spark.evaluate(judgments(session), runs(session, only="new"), "OwnFirst", buckets=2)
+    expected = evaluate(JUDGED, RUNS["new"], "OwnFirst").per_query("OwnFirst")
+    assert {row["query_id"]: row["OwnFirst"] for row in found.collect()} == expected
+    monkeypatch.setattr(own_measure.own_first, "__module__", "__main__")
+    assert parse("OwnFirst").definition.module == "__main__"
+    with pytest.raises(MeasureError, match="declared in the program itself"):
+        spark.evaluate(judgments(session), runs(session, only="new"), "OwnFirst")
+
+
+def test_what_is_wrong_is_refused_where_it_is_called(session: Any, stored: Any) -> None:
+    from cranfield import spark
+
+    judged, ranked = judgments(session), runs(session)
+    wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (InputError, "has no column 'who'", {"by": "who"}),
+        (InputError, "has no column 'land'", {"keep": "land"}),
+        (OptionError, "Spark keeps no order of rows", {"order": "given"}),
+        (OptionError, "choose one of 'plain', 'safe'", {"names": "nice"}),
+        (TypeError, "tie", {"tie": "best"}),
+    ]
+    for kind, said, options in wrong:
+        with pytest.raises(kind, match=said):
+            spark.evaluate(judged, ranked, "RR", **options)
+    with pytest.raises(InputError, match="has no column 'relevance'"):
+        spark.evaluate(judged.withColumnRenamed("relevance", "stars"), ranked, "RR")
+    with pytest.raises(OptionError, match="a run of its own"):
+        spark.evaluate(judged, "RR", by="system")
+    with pytest.raises(InputError, match="have no column 'land'"):
+        spark.summarize(stored, by="land")
+    with pytest.raises(MeasureError, match="no scores of P@5"):
+        spark.summarize(stored, measures="P@5")
+    with pytest.raises(OptionError, match="cluster goes with relative"):
+        spark.compare(stored, "old", cluster="country")
+    plain = stored.select("query_id", "RR")
+    with pytest.raises(OptionError, match="state it, system="):
+        spark.compare(plain, "old")
+
+
+def test_what_is_wrong_with_rows_ends_the_job_in_words(session: Any) -> None:
+    from cranfield import spark
+
+    ranked = runs(session, only="new")
+    twice = spark.evaluate(judgments(session), ranked.unionByName(ranked), "RR", buckets=2)
+    with pytest.raises(Exception, match=r"DuplicateError: .*document 'd\d+'"):
+        twice.collect()
+    kept = spark.evaluate(
+        judgments(session), ranked.unionByName(ranked), "RR", buckets=2, duplicates="first"
+    )
+    assert kept.count() == 60
+    null = ranked.selectExpr("query_id", "doc_id", "IF(query_id = '120', NULL, score) AS score")
+    with pytest.raises(Exception, match=r"InputError: .*score"):
+        spark.evaluate(judgments(session), null, "RR", buckets=2).collect()
+    skipped = spark.evaluate(judgments(session), null, "RR", buckets=2, errors="skip").collect()
+    assert {row["query_id"] for row in skipped if not row["answered"]} == {
+        *(query for query in JUDGED if query not in RUNS["new"]),
+        "120",
+    }
