@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,122 @@ def many(qrels: str, *runs: str) -> str:
     return hashlib.sha256(repr(systems.means()).encode()).hexdigest()[:12]
 
 
+def in_process(qrels: str, run: str) -> str:
+    """Evaluate tables twice; return what the second time took, and a hash of the means."""
+    from cranfield import evaluate, read_qrels, read_run
+
+    def evaluated() -> dict[str, float]:
+        scores = evaluate(read_qrels(qrels), read_run(run), MEASURES)
+        return scores.means(exact=True)
+
+    return _second(evaluated, _rows(run))
+
+
+def on_spark(qrels: str, run: str) -> str:
+    """Do the same by Spark, bucket by bucket; return also the bytes that are shuffled."""
+    from cranfield import spark as ranking
+
+    session = _session()
+    tables = [session.read.parquet(path) for path in (qrels, run)]
+    rows = _rows(run)
+
+    def evaluated() -> dict[str, float]:
+        found = ranking.evaluate(*tables, MEASURES, buckets=max(3, rows // 1_000_000))
+        return {row["measure"]: row["value"] for row in ranking.summarize(found).collect()}
+
+    said = _second(evaluated, rows)
+    summary = session.sparkContext._jsc.sc().statusStore().executorSummary("driver")
+    session.stop()
+    return f"{said}, {summary.totalShuffleWrite() / 2 / rows:.0f} bytes shuffled a row"
+
+
+def ranking_evaluator(qrels: str, run: str) -> str:
+    """Return the same for four measures of Spark's RankingEvaluator, from lists that it makes."""
+    from pyspark.ml.evaluation import RankingEvaluator
+    from pyspark.sql import functions
+
+    session = _session()
+    number = functions.substring("doc_id", 2, 9).cast("double")
+    judged = session.read.parquet(qrels).where("relevance > 0").groupBy("query_id")
+    ranked = session.read.parquet(run).select("query_id", "score", number.alias("doc"))
+    pairs = functions.collect_list(functions.struct("score", "doc"))
+    best_first = ranked.groupBy("query_id").agg(functions.sort_array(pairs, False).alias("pairs"))
+    lists = best_first.selectExpr("query_id", "pairs.doc AS prediction").join(
+        judged.agg(functions.collect_list(number).alias("label")), "query_id"
+    )
+    names = {"ndcgAtK": 10, "precisionAtK": 10, "recallAtK": 100, "meanAveragePrecision": 1}
+
+    def evaluated() -> dict[str, float]:
+        held = lists.cache()
+        found = {
+            name: RankingEvaluator(metricName=name, k=k).evaluate(held) for name, k in names.items()
+        }
+        held.unpersist(blocking=True)
+        return found
+
+    said = _second(evaluated, _rows(run))
+    session.stop()
+    return said
+
+
+def _session() -> Any:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "4g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "8",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _rows(path: str) -> int:
+    from pyarrow import parquet
+
+    return int(parquet.ParquetFile(path).metadata.num_rows)
+
+
+def _second(evaluated: Callable[[], dict[str, float]], rows: int) -> str:
+    """Return what the second of two calls takes for each row, with all processes below this one."""
+    evaluated()
+    began, before = time.perf_counter(), _of_family()[0]
+    means = evaluated()
+    wall, (cpu, memory) = time.perf_counter() - began, _of_family()
+    said = hashlib.sha256(repr(sorted(means.items())).encode()).hexdigest()[:8]
+    return (
+        f"{(cpu - before) / rows * 1e6:.2f} us of CPU a row, {wall / rows * 1e6:.2f} us a row, "
+        f"{memory:.0f} MB, means {said}"
+    )
+
+
+def _of_family() -> tuple[float, float]:
+    """Return the CPU seconds and the peak memory, in MB, of this process and all below it."""
+    parents, seconds, memory = {}, {}, {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                status = (folder / "status").read_text()
+            except OSError:  # it has ended
+                continue
+            pid = int(folder.name)
+            parents[pid] = int(fields[1])
+            seconds[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            peak = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")]
+            memory[pid] = int(peak[0]) / 1024 if peak else 0.0
+    family, new = {os.getpid()}, {os.getpid()}
+    while new:
+        new = {pid for pid, parent in parents.items() if parent in new} - family
+        family |= new
+    return sum(seconds[pid] for pid in family), sum(memory[pid] for pid in family)
+
+
 def peak_memory() -> float:
     """Return the peak memory of this process, in MB.
 
@@ -183,7 +300,8 @@ def peak_memory() -> float:
 
 
 SIDES: dict[str, Callable[..., str]] = {
-    one.__name__: one for one in (evaluation, judgments, reading, many)
+    one.__name__: one
+    for one in (evaluation, judgments, reading, many, in_process, on_spark, ranking_evaluator)
 }
 
 
@@ -309,11 +427,36 @@ def many_runs(folder: Path, given: argparse.Namespace) -> list[Side]:
     return [*sides, *before, Side("one of them", ("many", str(qrels), paths[0]))]
 
 
+def spark(folder: Path, given: argparse.Namespace) -> list[Side]:
+    """Return one process, Spark with cranfield, and Spark's own evaluator, on the same Parquet.
+
+    Each starts, evaluates twice and says what the second time took; wall and CPU of the table are
+    those of the whole process, without what Java takes.
+    """
+    from pyarrow import parquet
+
+    from cranfield import read_qrels, read_run
+
+    made = write_users(folder, given.rows // DEPTH)
+    paths = [path.with_suffix(f"{path.suffix}.parquet") for path in made]
+    if not paths[1].exists():
+        read_qrels(made[0]).write(paths[0])
+        read_run(made[1]).write(paths[1])
+    assert parquet.ParquetFile(paths[1]).metadata.num_rows > 0
+    names = {
+        "one process": "in_process",
+        "Spark": "on_spark",
+        "RankingEvaluator": "ranking_evaluator",
+    }
+    return [Side(name, (call, *map(str, paths))) for name, call in names.items()]
+
+
 BENCHMARKS: dict[str, Callable[[Path, argparse.Namespace], list[Side]]] = {
     "buckets": buckets,
     "bytes": bytes_a_query,
     "shuffled": shuffled,
     "runs": many_runs,
+    "spark": spark,
 }
 
 
@@ -323,7 +466,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=7_000_000, help="of the run")
     parser.add_argument("--buckets", type=int, default=64)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
+    usual = [name for name in BENCHMARKS if name != "spark" or find_spec("pyspark")]
+    parser.add_argument("--only", nargs="+", choices=list(BENCHMARKS), default=usual)
     parser.add_argument("--before", help="the src folder of another version of cranfield")
     parser.add_argument("--no-memory", action="store_true", help="buckets: not also in memory")
     parser.add_argument("--temp", help="folder for data, which are kept, and temporary files")

@@ -60,6 +60,11 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "Add up scores part by part: batches, files, threads, processes, machines.",
         "Tally Totals",
     ),
+    "spark": (
+        "Spark",
+        "Evaluate DataFrames of Spark. [Which when](../../background/scale.md).",
+        "spark.evaluate spark.summarize spark.compare",
+    ),
     "bounds": (
         "Joint bounds",
         "Bound a difference between two runs while documents are unjudged.",

@@ -1,15 +1,20 @@
 """Blocks of text: where they are cut, which rows of one share a document, who starts threads."""
 
+import concurrent.futures
 import os
 import random
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.commands import invoke
 
+from cranfield import OptionError, Qrels, evaluate
 from cranfield.arrays.byte_strings import in_several
+from cranfield.formats.block import SIZES
 from cranfield.formats.text import query_change
 
 
@@ -85,3 +90,26 @@ def test_the_command_line_starts_no_threads_for_algebra_unless_it_is_told_to(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == f"{given} {given or '1'}"
+
+
+def test_one_thread_is_that_of_the_caller(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run, qrels = tmp_path / "many.run", tmp_path / "qrels.txt"
+    run.write_text("".join(f"q{i} Q0 d{j} 1 {j} t\n" for i in range(400) for j in range(9)))
+    judged = {f"q{i}": {f"d{i % 9}": 1} for i in range(400)}
+    Qrels(judged).write(qrels, "trec")
+    monkeypatch.setattr(SIZES, "bytes", 1 << 10)
+    usual = evaluate(judged, str(run), "AP RR")
+    few = evaluate(judged, str(run), "AP RR", threads=2)
+
+    def refused(*_: object) -> None:
+        raise AssertionError("a thread was started")
+
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", refused)
+    one = evaluate(judged, str(run), "AP RR", threads=1)
+    assert usual.values.tobytes() == few.values.tobytes() == one.values.tobytes()
+    done = invoke("evaluate", str(qrels), str(run), "-m", "AP", "--threads", "1")
+    assert done.exit_code == 0
+    with pytest.raises(AssertionError, match="a thread was started"):
+        evaluate(judged, str(run), "AP RR")
+    with pytest.raises(OptionError, match="threads=0"):
+        evaluate(judged, str(run), "AP RR", threads=0)

@@ -14,7 +14,18 @@ from click.testing import CliRunner
 from helpers.notes import codes, sentence
 
 import cranfield
-from cranfield import AP, RR, InputError, OptionError, evaluate, grades, nDCG, parse
+from cranfield import (
+    AP,
+    RR,
+    InputError,
+    OptionError,
+    Qrels,
+    evaluate,
+    grades,
+    nDCG,
+    parse,
+    read_qrels,
+)
 from cranfield.cli import cli
 
 
@@ -470,3 +481,17 @@ def test_a_folder_is_no_file_of_lists(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "5").mkdir()
     monkeypatch.chdir(tmp_path)
     assert document("--grades", "5", "-m", "DCG")["all"] == {"DCG": 5}
+
+
+def test_the_highest_grade_of_judgments_is_stated(tmp_path: Path) -> None:
+    judged, run = {"q": {"a": 1, "b": 0}}, {"q": ["a"]}
+    assert evaluate(judged, run, "ERR")["ERR"] == (2**1 - 1) / 2**1
+    assert evaluate(Qrels(judged, top_grade=3), run, "ERR")["ERR"] == (2**1 - 1) / 2**3
+    Qrels(judged).write(path := tmp_path / "qrels.txt")
+    held = read_qrels(path, top_grade=3)
+    assert held.top_grade == held.with_top_grade(3).top_grade == 3
+    assert evaluate(held, run, "ERR")["ERR"] == 1 / 8
+    with pytest.raises(InputError, match=r"grade 1 is above top_grade=0\.5"):
+        Qrels(judged, top_grade=0.5)
+    with pytest.raises(OptionError, match="top_grade"):
+        Qrels(judged, top_grade="high")  # type: ignore[arg-type]

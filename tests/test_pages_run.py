@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.commands import invoke
 
-from cranfield import read_qrels, read_run
+from cranfield import evaluate, read_qrels, read_run
 
 DOCS = Path(__file__).parent.parent / "docs"
 _BLOCK = re.compile(r"^```(?:sh|yaml)\n(.*?)^```$", re.M | re.S)
@@ -89,6 +89,20 @@ def test_what_a_page_tells_to_type_works(page: str, commands: list[str], folder:
         for before, name in itertools.pairwise(words):
             if before == "-o":
                 assert (folder / name).stat().st_size > 0, f"{page}: {command}"
+
+
+@pytest.mark.more
+@pytest.mark.filterwarnings("ignore")  # of Dask, on pandas
+def test_the_recipe_for_dask_has_the_exact_means(folder: Path) -> None:
+    pytest.importorskip("dask.dataframe")
+    page = (DOCS / "background" / "scale.md").read_text("utf-8")
+    (recipe,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "dask" in one)
+    read_qrels("demo/qrels.txt").write("judgments.parquet")
+    read_run("demo/dense.run").write("recommendations.parquet")
+    found: dict[str, dict[str, float]] = {}
+    exec(compile(recipe, "scale.md", "exec"), found)  # noqa: S102 - it is the page's
+    expected = evaluate("demo/qrels.txt", "demo/dense.run", "nDCG@10 AP").means(exact=True)
+    assert found["means"] == expected
 
 
 def test_pages_have_commands_that_are_run() -> None:

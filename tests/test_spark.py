@@ -5,6 +5,7 @@ Each session is started here, on loopback, and stopped here. It needs pyspark an
 
 import os
 import random
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -293,6 +294,13 @@ def test_what_is_wrong_is_refused_where_it_is_called(session: Any, stored: Any) 
         spark.summarize(stored, measures="P@5")
     with pytest.raises(OptionError, match="cluster goes with relative"):
         spark.compare(stored, "old", cluster="country")
+    with pytest.raises(InputError, match="no scores of the baseline 'odl'"):
+        spark.compare(stored, "odl")
+    unnamed = ranked.selectExpr("CAST(NULL AS string) AS system", "query_id", "doc_id", "score")
+    with pytest.raises(InputError, match="rows without a system"):
+        spark.evaluate(judged, ranked.unionByName(unnamed), "RR", by="system")
+    with pytest.raises(InputError, match="has no system in system"):
+        spark.evaluate(judged, ranked.where("1 = 0"), "RR", by="system")
     plain = stored.select("query_id", "RR")
     with pytest.raises(OptionError, match="state it, system="):
         spark.compare(plain, "old")
@@ -317,3 +325,20 @@ def test_what_is_wrong_with_rows_ends_the_job_in_words(session: Any) -> None:
         *(query for query in JUDGED if query not in RUNS["new"]),
         "120",
     }
+
+
+def test_the_page_runs(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "background" / "scale.md").read_text("utf-8")
+    (block,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "ranking." in one)
+    session.sql("CREATE DATABASE IF NOT EXISTS lake")
+    for name in ("judgments", "recommendations", "scores"):
+        session.sql(f"DROP TABLE IF EXISTS lake.{name}")
+    judgments(session).write.saveAsTable("lake.judgments")
+    ranked = runs(session).selectExpr(
+        "IF(system = 'old', 'bm25', system) AS system", "query_id", "doc_id", "score"
+    )
+    ranked.write.saveAsTable("lake.recommendations")
+    exec(compile(block, "scale.md", "exec"), {"spark": session})  # noqa: S102 - it is the page's
+    shown = capsys.readouterr().out
+    assert "std_error" in shown
+    assert "baseline_mean" in shown

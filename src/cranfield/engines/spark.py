@@ -127,8 +127,7 @@ def evaluate(
     elif top_grade is not None:
         top_grade = checked("top_grade", top_grade, level())
     if by is not None and systems is None:
-        found = ranked.data.select(column(by)).distinct().collect()
-        systems = sorted(str(row[0]) for row in found if row[0] is not None)
+        systems = ranked.systems(by, errors)
     n_buckets = ranked.n_buckets() if buckets is None else checked("buckets", buckets, whole(1))
     task = replace(
         task,
@@ -197,6 +196,19 @@ class _Side:
             raise OptionError("top_grade: state the highest grade, on which a measure depends")
         (row,) = self.data.agg(functions.max(column(self.grade))).collect()
         return float(checked("top_grade", row[0] or 0, level()))
+
+    def systems(self, by: str, errors: Errors) -> list[str]:
+        """Return the systems of a run, by a Spark job; InputError for rows that have none."""
+        found = [row[0] for row in self.data.select(column(by)).distinct().collect()]
+        named = sorted(str(one) for one in found if one is not None)
+        if len(named) < len(found) and errors == "strict":
+            raise InputError(
+                f"the run has rows without a system: {by} is null",
+                hint="errors='skip' leaves them out.",
+            )
+        if not named:
+            raise InputError(f"the run has no system in {by}: state systems=[...] if it is empty")
+        return named
 
     def n_buckets(self) -> int:
         """Return into how many buckets the rows are divided, by a Spark job that counts them."""

@@ -134,7 +134,8 @@ def compare(
             queries depend on one another, as those of one user.
 
     Raises:
-        InputError: a column is missing.
+        InputError: a column is missing, or there are no scores of the baseline, which a Spark job
+            looks for.
         MeasureError: a measure without a column of scores.
         OptionError: an option with a value that it does not know.
 
@@ -153,6 +154,8 @@ def compare(
     used = dict.fromkeys([whose, QUERY, hashed, *groups, *values])
     data = scores.select(*map(column, used))
     of_base = column(whose) == functions.lit(baseline)
+    if data.where(of_base).isEmpty():
+        raise InputError(f"there are no scores of the baseline {baseline!r} in column {whose!r}")
     ours = data.where(~of_base)
     base = data.where(of_base).select(
         column(QUERY).alias(_BASE + QUERY),

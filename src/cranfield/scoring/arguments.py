@@ -392,6 +392,7 @@ class DealingOptions(TypedDict, total=False):
 
     buckets: int | None
     temp: str | None
+    threads: int | None
 
 
 # ---- end
