@@ -187,11 +187,11 @@ def on_spark(qrels: str, run: str) -> str:
     from cranfield import spark as ranking
 
     session = _session()
-    tables = [session.read.parquet(path) for path in (qrels, run)]
+    judged, ranked = (session.read.parquet(path) for path in (qrels, run))
     rows = _rows(run)
 
     def evaluated() -> dict[str, float]:
-        found = ranking.evaluate(*tables, MEASURES, buckets=max(3, rows // 1_000_000))
+        found = ranking.evaluate(judged, ranked, MEASURES, buckets=max(3, rows // 1_000_000))
         return {row["measure"]: row["value"] for row in ranking.summarize(found).collect()}
 
     said = _second(evaluated, rows)

@@ -72,7 +72,7 @@ def evaluate(
 
     Its columns are the system (with `by`), `query_id`, what `keep` names, `answered` (whether the
     run has the query), and one for each measure. It is lazy: write it to a table before it is used
-    twice.
+    twice. docs/background/scale.md has an example.
 
     Args:
         qrels: judgments, with columns such as query_id, doc_id and relevance, found by their names
