@@ -193,6 +193,11 @@ def test_what_is_wrong_with_rows_names_query_and_document() -> None:
         of_bucket(task("RR"), table_of_judgments(["q20"]), null)
     found = of_bucket(task("RR", errors="skip"), table_of_judgments(["q20"]), null)
     assert found["answered"].to_pylist() == [False, False]
+    no_ids = table_of_judgments(["q20"]).set_column(1, "doc_id", pa.nulls(8, pa.string()))
+    with pytest.raises(InputError, match="doc_id"):
+        of_bucket(task("RR"), no_ids, table_of_runs(["q20"]))
+    lost = of_bucket(task("RR", errors="skip"), no_ids, table_of_runs(["q20"]))
+    assert lost.num_rows == 0
     with pytest.raises(InputError, match="above top_grade=2"):
         of_bucket(task("ERR", top_grade=2), table_of_judgments(QUERIES), table_of_runs(QUERIES))
 

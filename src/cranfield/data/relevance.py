@@ -355,10 +355,13 @@ _ALIKE = "Without grades such rows are alike: 'first' and 'best' count the docum
 _ONE_GRADE = "'once', 'each' and 'joined' are for runs: a judged document has one grade."
 
 
+NO_JUDGMENT = "no judgment"  # the kind of that error
+
+
 def no_judgment(source: str | None, left_out: LeftOut) -> InputError:
     """Return the error of rows that hold no judgment, or none that could be used."""
     hint = str(left_out.first()) if left_out.count else None
-    return InputError("the qrels: hold no judgment", source=source, hint=hint)
+    return InputError("the qrels: hold no judgment", source=source, hint=hint, kind=NO_JUDGMENT)
 
 
 _LEAST_CHANCE = 1e-9  # of being judged, so that its inverse can be added up

@@ -46,6 +46,7 @@ __all__ = ["compare", "evaluate", "summarize"]
 
 _USUAL = DEFAULT_MEASURES.removesuffix(" Judged@10")
 _ROWS_IN_BUCKET = 1_000_000
+_DOCUMENTS_IN_ARRAY = 100  # about as many, as recommenders return
 _ROWS_WORTH_A_BUCKET = 20_000  # with fewer, starting a task takes longer than its work
 
 
@@ -159,6 +160,7 @@ class _Side:
     query: str
     grade: str | None
     stated: ColumnsLike | None
+    has_arrays: bool  # of documents: a row is a query
 
     @classmethod
     def of(
@@ -180,12 +182,15 @@ class _Side:
         every = [*names, *fields]
         found = take_columns(every, what, known, called)
         taken = {role: every[at] for role, at in found.items()}
-        used = dict.fromkeys(fields[one].column if one in fields else one for one in taken.values())
+        used = dict.fromkeys(_in_data(one, fields) for one in taken.values())
         return cls(
             data=data.select(*map(column, (*used, *keep, *by))),
             query=taken["query"],
             grade=taken.get("grade") if taken.get("grade") not in fields else None,
             stated=stated,
+            has_arrays=dict(data.dtypes)
+            .get(_in_data(taken["doc"], fields), "")
+            .startswith("array"),
         )
 
     def highest_grade(self) -> float:
@@ -212,10 +217,15 @@ class _Side:
 
     def n_buckets(self) -> int:
         """Return into how many buckets the rows are divided, by a Spark job that counts them."""
-        rows = int(self.data.count())
+        rows = int(self.data.count()) * (_DOCUMENTS_IN_ARRAY if self.has_arrays else 1)
         usual = int(self.data.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         few = min(usual, math.ceil(rows / _ROWS_WORTH_A_BUCKET))
         return max(1, few, math.ceil(rows / _ROWS_IN_BUCKET))
+
+
+def _in_data(name: str, fields: Fields) -> str:
+    """Return the column of a DataFrame that holds a column, which may be a field of structs."""
+    return fields[name].column if name in fields else name
 
 
 def _fields(
@@ -232,11 +242,11 @@ def _fields(
     return fields_of(names, several, what, stated)
 
 
-def _in_buckets(judged: _Side, ranked: _Side, n_buckets: int, task: "Task") -> "DataFrame":
+def _in_buckets(judged: _Side, ranked: _Side, n_buckets: int, task: Task) -> "DataFrame":
     """Return the scores, computed bucket by bucket."""
     from pyspark.sql import functions
 
-    schema = _schema(task, judged.data, ranked.data)
+    schema = _schema(task, judged.data)
     sides = []
     types = [dict(one.data.dtypes)[one.query] for one in (judged, ranked)]
     for side in (judged, ranked):
@@ -275,7 +285,7 @@ def _united(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
     return structs[0].unionByName(structs[1]).repartition(n_buckets, column(BUCKET))
 
 
-def _schema(task: "Task", judged: "DataFrame", ranked: "DataFrame | None" = None) -> Any:
+def _schema(task: Task, judged: "DataFrame") -> Any:
     """Return the columns of the scores."""
     from pyspark.sql.types import BooleanType, DoubleType, StringType, StructField, StructType
 

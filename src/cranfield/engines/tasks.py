@@ -14,6 +14,7 @@ from cranfield.arrays.ranked import Floats
 from cranfield.arrays.threads import at_most
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
+from cranfield.data.relevance import NO_JUDGMENT
 from cranfield.data.run import Run
 from cranfield.errors import InputError
 from cranfield.formats import both_rows_of
@@ -113,8 +114,7 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> Batches:
         qrels, values = None, {}
         if left.num_rows:
             rows = left.drop_columns([*task.keep, *_there(left)])
-            duplicates = task.judging.duplicates
-            qrels = Qrels(rows, task.judged, task.errors, duplicates)
+            qrels = _judgments(rows, task)
             values = _values_of_queries(left, task)
         for system, its in _by_system(right, task):
             run = None
@@ -126,6 +126,16 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> Batches:
                 found = plan.values(met.judged)
                 answered = np.broadcast_to(met.judged.n_retrieved[:, 0] > 0, (n,))
                 yield _batch(task, system, list(met.query_ids), left, values, answered, found)
+
+
+def _judgments(rows: Any, task: Task) -> Qrels | None:
+    """Return judgments; None where all rows of a part are left out."""
+    try:
+        return Qrels(rows, task.judged, task.errors, task.judging.duplicates)
+    except InputError as error:
+        if error.kind != NO_JUDGMENT or task.errors != "skip":
+            raise
+        return None
 
 
 def _there(table: "pa.Table") -> list[str]:
@@ -256,7 +266,7 @@ def rows_of_arrays(task: Task, columns: ColumnsOfBoth | None, batches: Batches) 
                     "a table alone has the expected and the retrieved documents of each query in "
                     "arrays; judgments and a run with a row for each document are two DataFrames"
                 )
-            qrels = Qrels(judged, errors=task.errors, duplicates=task.judging.duplicates)
+            qrels = _judgments(judged, task)
             run = Run(ranked, "run", errors=task.errors)
             met = judged_part(qrels, run, plan, task.judging, task.top_grade)
             n = len(met.query_ids)
