@@ -306,8 +306,8 @@ def _no_object(value: Any, name: str) -> list[Any]:
         raise InputError(
             f"column {name!r} holds objects, expected a list of ids: {dict(value)!r:.80}",
             hint="Write the ids as a list, and their scores or grades as a list in another column, "
-            "`scores` or `grades`. For structs (data frame, Parquet, Arrow), state the field of "
-            "the ids: columns={'doc_id': ...}.",
+            "`scores` or `grades`. Or state which field of the objects has the ids: "
+            "columns={'doc_id': ...}.",
             kind="columns",
         )
     return [value]
