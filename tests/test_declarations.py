@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import own_measure
 
 from cranfield import MeasureError, Names, Traits, definitions, measure, parse
 from cranfield.measures import registry
@@ -108,7 +107,8 @@ print(measure, measure({"a": 1}, ["a", "b"]))
 
 
 def test_a_measure_of_a_module_is_known_to_other_processes() -> None:
-    importlib.reload(own_measure)  # which declares it, maybe again
+    sys.modules.pop("helpers.own_measure", None)
+    importlib.import_module("helpers.own_measure")  # which declares it, for this test alone
     text = pickle.dumps(parse("OwnFirst")).hex()
     for folder, status in ((Path(__file__).parent, 0), (Path(__file__).parent.parent, 1)):
         paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
