@@ -1,19 +1,15 @@
 """The report for everyone: axe-core finds no fault; text on colours can be read; headings."""
 
 from collections.abc import Iterator
-from functools import cache
-from importlib.resources import files
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from helpers.axe import axe, faults
 from helpers.browser import Browser, Page
 from helpers.pages import Pages
 
 pytestmark = pytest.mark.more
-
-AXE = "axe_playwright_python"  # it comes with axe-core in one file; nothing else of it is used
 
 # The contrast of each text of a chart against what is painted below it: the ground of the page, and
 # every shape of the same drawing that holds the middle of the text and was drawn before it.
@@ -72,26 +68,6 @@ CONTRASTS = """
   return found;
 })()
 """
-
-
-@cache
-def axe() -> str:
-    """Return the source of axe-core."""
-    if find_spec(AXE) is None:
-        pytest.skip(f"there is no axe-core: pip install --no-deps {AXE.replace('_', '-')}")
-    return files(AXE).joinpath("axe.min.js").read_text("utf-8")
-
-
-def faults(page: Page) -> list[str]:
-    """Return what axe-core finds, each with where it is."""
-    page.evaluate(f"{axe()}; 0")
-    found = page.evaluate(
-        'axe.run(document, {resultTypes: ["violations"]}).then(({violations, passes}) =>'
-        " ({passed: passes.length, violations: violations.map(({id, impact, nodes}) =>"
-        " ({id, impact, where: nodes.slice(0, 3).map((one) => one.html.slice(0, 200))}))}))"
-    )
-    assert found["passed"] > 20
-    return [f"{one['id']} ({one['impact']}): {one['where']}" for one in found["violations"]]
 
 
 @pytest.mark.parametrize(

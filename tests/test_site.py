@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import yaml
+from helpers.axe import faults
 from helpers.browser import Browser
 from markdown_it import MarkdownIt
 
@@ -145,6 +146,23 @@ def test_every_page_fits_a_telephone_and_asks_no_other_host(
             assert width <= 390, f"{one} is {width} pixels wide"
         assert [url for url in page.requests if not url.startswith((address, "blob:"))] == []
         assert page.messages == []
+
+
+# Of the theme: each code block has a landmark without a name, and its code scrolls without a
+# place in the order of the Tab key; Chromium and Firefox give it one.
+OF_THE_THEME = ("landmark-unique", "scrollable-region-focusable")
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault(address: str, browser: Browser, scheme: str) -> None:
+    """On a page of each kind."""
+    pages = ["", "start/quickstart/", "background/comparing/", "reference/measures/gain/"]
+    pages += ["reference/api/evaluate/", "reference/command-line/compare/"]
+    for one in pages:
+        with browser.open(address + one, scheme=scheme, ready=False) as page:
+            page.wait("document.querySelector('article')")
+            assert faults(page, without=OF_THE_THEME) == [], one
 
 
 @pytest.mark.more
