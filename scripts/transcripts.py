@@ -23,6 +23,7 @@ from cranfield import demo
 
 COLUMNS = 100
 SHARED = ("dl19/", "microblog2014/")  # folders of the shared data
+CUT = "..."  # a line of a page, in place of lines that it leaves out
 # The progress bar, on a machine that takes longer than a second; erased at the end.
 _BAR = re.compile("\x1b\\[\\?25l.*?\x1b\\[\\?25h\r\x1b\\[1A\x1b\\[2K", re.S)
 _BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.S | re.M)
@@ -48,13 +49,22 @@ class Shown(NamedTuple):
         return any(word.startswith(SHARED) for word in self.words)
 
     def run(self, folder: Path) -> str:
-        """Return what the command prints on a terminal, in a folder."""
+        """Return what the command prints on a terminal, in a folder, as the page shows it.
+
+        Where the page has a line `...`, it has as many lines before and after it as now, and none
+        of those between.
+        """
         arguments = [
             str(path.relative_to(folder)) if "*" in word else word
             for word in self.words
             for path in (sorted(folder.glob(word)) if "*" in word else [Path()])
         ]
-        return plain(on_terminal(*arguments, columns=COLUMNS, cwd=folder)[1]).rstrip()
+        seen = plain(on_terminal(*arguments, columns=COLUMNS, cwd=folder)[1]).rstrip()
+        lines, shown = seen.split("\n"), self.output.rstrip().split("\n")
+        if CUT not in shown:
+            return seen
+        before, after = shown.index(CUT), len(shown) - shown.index(CUT) - 1
+        return "\n".join([*lines[:before], CUT, *lines[len(lines) - after :]])
 
 
 def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:

@@ -74,6 +74,8 @@ def test_what_commands_print_can_be_written_anew(demo_folder: Path) -> None:
     assert "old" not in written
     assert "0.3388" in written
     assert rewritten(written, demo_folder, None) == written
+    short = rewritten(page.format("old\nold\n...\n"), demo_folder, None)
+    assert short == page.format("\n".join([*written.split("\n")[4:6], "...", ""]))
     other = page.replace("demo/qrels", "dl19/qrels").format("kept\n")
     assert rewritten(other, demo_folder, None) == other  # there is no shared data to run it on
 
