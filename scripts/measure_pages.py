@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cranfield import figures
+from cranfield.compat.names import measure_names
 from cranfield.measures import Definition, Measure, definitions, example_of
 from cranfield.measures.user_models import MODELS
 
@@ -102,6 +103,18 @@ def documentation(definition: Definition) -> str:
     return f"{text}{models}\n\n{user_models()}" if models else text
 
 
+def names_elsewhere(definition: Definition) -> list[str]:
+    """Return a line with a measure's other names: those of trec_eval, then all others."""
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for name in definition.aliases:
+        names[name in measure_names()].append(f"`{name}`")
+    parts = [
+        *([f"{', '.join(names[True])} (trec_eval)"] if names[True] else []),
+        *names[False],
+    ]
+    return [f"- Names elsewhere: {', '.join(parts)}"] if parts else []
+
+
 def section(definition: Definition) -> str:
     """Return the section of a measure."""
     one, value = example_of(definition)
@@ -115,8 +128,7 @@ def section(definition: Definition) -> str:
     if not definition.is_text and not definition.traits.takes_groups:
         bounds = BOUNDS.get(Measure(definition.name).bounds, "proved")
         facts.append(f"- {LINK} over unjudged documents: {bounds}")
-    if definition.aliases:
-        facts.append(f"- Names elsewhere: {', '.join(f'`{name}`' for name in definition.aliases)}")
+    facts += names_elsewhere(definition)
     parts = [
         f"## {definition.name}",
         f"`{definition.pattern}`",
