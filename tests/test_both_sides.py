@@ -199,7 +199,7 @@ def test_the_verbs_take_tables_of_both_sides(tmp_path: Path) -> None:
     usual = explain(qrels, runs["old"], "nDCG@10", "How?").to_dict()
     for found in (explain(ROWS, "nDCG@10", "How?"), explain(ROWS, query="How?")):
         assert {**found.to_dict(), "run": "old"} == {**usual, "run": "old"}
-    with pytest.raises(OptionError, match="a query id is a text or a whole number"):
+    with pytest.raises(OptionError, match="a query id is a string or a whole number"):
         explain(ROWS, "RR", parse("AP"))
     assert set(check(ROWS).facts) == {"qrels", "run"}
     paths = [str(tmp_path / f"{name}.json") for name in both]
@@ -231,8 +231,8 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "empty text": ({"expected_ids": " "}, "id", "'expected_ids' is empty"),
     "a null within": ({"retrieved_ids": ["a", None]}, "id", "empty or missing"),
     "an empty id": ({"retrieved_ids": "a;;b"}, "id", "empty or missing"),
-    "a fraction as id": ({"retrieved_ids": [0.5]}, "id", "text or a whole number"),
-    "a fraction in a text": ({"retrieved_ids": "[0.5]"}, "id", "text or a whole number"),
+    "a fraction as id": ({"retrieved_ids": [0.5]}, "id", "string or a whole number"),
+    "a fraction in a text": ({"retrieved_ids": "[0.5]"}, "id", "string or a whole number"),
     "an object": ({"expected_ids": {"a": 1}}, "columns", "holds objects"),
     "objects": ({"retrieved_ids": [{"title": "a"}]}, "columns", "holds objects"),
     "a set": ({"retrieved_ids": {"a", "b"}}, "columns", "has no order"),

@@ -182,9 +182,9 @@ def test_what_is_no_mapping_is_refused() -> None:
         run.map_docs("(.)#", "last")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="mapped already"):
         run.map_docs("(.)#").map_docs("(.)")
-    with pytest.raises(InputError, match=r"a text or a whole number, got 1\.5"):
+    with pytest.raises(InputError, match=r"a string or a whole number, got 1\.5"):
         run.map_docs({"a#0": 1.5})
-    with pytest.raises(InputError, match=r"a text or a whole number, got 1\.5"):
+    with pytest.raises(InputError, match=r"a string or a whole number, got 1\.5"):
         evaluate({"q": {"a": 1}}, run.map_docs(lambda _: 1.5))
 
 

@@ -344,7 +344,7 @@ def test_no_convention_gives_a_value() -> None:
 def test_conventions_take_one_run_and_one_measure() -> None:
     with pytest.raises(MeasureError, match="one measure"):
         conventions(QRELS, RUN, "AP RR")
-    with pytest.raises(MeasureError, match="RelString is a text"):
+    with pytest.raises(MeasureError, match="RelString is a string"):
         conventions(QRELS, RUN, "RelString")
     with pytest.raises(OptionError, match="2 runs"):
         conventions(QRELS, {"a": RUN, "b": RUN}, "AP")

@@ -138,7 +138,7 @@ REFUSED = {
     "CWL('INST(x=2)')": "expected T as the parameters of INST, not 'x'",
     "CWL('RR(x=2)')": "expected nothing as the parameters of RR",
     "CWL('INST(T=0.2)')": r"T \(the gain that the user looks for\): a number from 0.5 up",
-    "CWL(3)": "expected a text",
+    "CWL(3)": "expected a string",
     "CWL('RR', 'EU')": "expected name=value",
     "CWL('RR', model='AP')": "expected name=value",
     "CWL('RR', value='XX')": "'EU', 'ETU', 'EC', 'ETC' or 'ED'",
@@ -149,7 +149,7 @@ REFUSED = {
     "CWL('RR', unjudged=2)": "a number from 0 to 1",
     "INST(min_rel=1, max_rel=3)": "min_rel is 0 here",
     "INST(zz=1)": "no parameter 'zz'",
-    "CWL('" + "x" * 2000 + "')": "expected a text",
+    "CWL('" + "x" * 2000 + "')": "expected a string",
 }
 
 

@@ -509,7 +509,7 @@ def test_a_text_is_explained_and_has_no_difference() -> None:
     assert last_line(str(found)).endswith(" = 0-2")
     assert last_line(str(one(qrels, {"q": []}, "RelString"))).endswith(" = (empty)")
     for query in ("q", None):
-        with pytest.raises(MeasureError, match="RelString@3 is a text: two of them have no diff"):
+        with pytest.raises(MeasureError, match="RelString@3 is a string: two of them have no diff"):
             explain({**qrels, "r": {"a": 1}}, [run, run], "RelString@3", query)
 
 
@@ -573,7 +573,7 @@ def test_wrong_options_and_queries() -> None:
             )
     queries: list[Any] = [b"q1", ["q1"], True, 1.0]
     for query in queries:
-        with pytest.raises(OptionError, match=r"query=.*: a query id is a text or a whole"):
+        with pytest.raises(OptionError, match=r"query=.*: a query id is a string or a whole"):
             explain(TWO, {"q1": ["a"]}, "AP", query)
     numbered = {1: {"a": 1}, 2: {"a": 1}}
     assert explain(numbered, {1: ["a"]}, "AP", 1).query == "1"  # type: ignore[union-attr]

@@ -295,7 +295,7 @@ def test_why_a_perfect_ranking_may_have_less_than_1() -> None:
 
 
 def test_what_cannot_be_explained_is_refused() -> None:
-    with pytest.raises(MeasureError, match="RelString is a text for each query: there is no mean"):
+    with pytest.raises(MeasureError, match="RelString is a string for each query: there is no"):
         explain_mean({"q": {"a": 1}}, {"q": ["a"]}, "RelString")
     with pytest.raises(MeasureError, match="needs a cutoff"):
         explain_mean({"q": {"a": 1}}, {"q": ["a"]}, "P")

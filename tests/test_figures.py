@@ -160,7 +160,7 @@ def test_a_query_may_be_a_number() -> None:
 def test_a_query_is_a_text_or_a_number() -> None:
     wrong: list[Any] = [b"q1", ["q1"], True]
     for query in wrong:
-        with pytest.raises(OptionError, match="a query id is a text or a whole number"):
+        with pytest.raises(OptionError, match="a query id is a string or a whole number"):
             precision_recall(*PAIR, query)
 
 

@@ -299,7 +299,7 @@ def test_a_measure_refuses_what_is_no_list_of_grades() -> None:
             {"top": 3, "collection": [1, 0]},
             "collection and top: an argument of cranfield.grades",
         ),
-        ("1 0", {}, "'1 0' is a text, no list of grades such as [1, 0]; nDCG@5(truth, ranking)"),
+        ("1 0", {}, "'1 0' is a string, no list of grades such as [1, 0]; nDCG@5(truth, ranking)"),
         ([1, 0], {"rel": 2}, "nDCG@5(truth, ranking), or nDCG@5(grades), scores one list"),
     ],
 )

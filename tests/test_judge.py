@@ -270,7 +270,7 @@ BAD_MEMORY = {
     "1 and '1'": ({"q": {1: 1, "1": 2}}, {"q": {"a": 1}}, "same text"),
     "relevant twice": ({"q": ["a", "a"]}, {"q": {"a": 1}}, "occurs twice"),
     "docs is text": ({"q": "a"}, {"q": {"a": 1}}, "set of relevant documents"),
-    "fractional id": ({"q": {1.5: 1}}, {"q": {"a": 1}}, "a text or a whole number"),
+    "fractional id": ({"q": {1.5: 1}}, {"q": {"a": 1}}, "a string or a whole number"),
 }
 
 

@@ -158,7 +158,7 @@ def test_rows_that_are_refused() -> None:
         nugget_recall([ROWS[0], ("q", "run")])
     with pytest.raises(InputError, match="expected nuggets as a file, a table or rows, got dict"):
         nugget_recall({"q": 1})
-    with pytest.raises(InputError, match=r"row 0: an id is a text or a whole number, got 1.5"):
+    with pytest.raises(InputError, match=r"row 0: an id is a string or a whole number, got 1.5"):
         nugget_recall([(1.5, "run", "n", "vital", "support")])
 
 

@@ -185,7 +185,7 @@ def test_odd_input() -> None:
     [
         (lambda: made({"q": {"d": 1.0}}, {"map"}), TypeError, "'q'.*'d'.*1.0"),
         (lambda: made({"q": {"d": "1"}}, {"map"}), TypeError, "whole number"),
-        (lambda: made({1: {"d": 1}}, {"map"}), TypeError, "a text"),
+        (lambda: made({1: {"d": 1}}, {"map"}), TypeError, "a string"),
         (lambda: made({"q": ["d"]}, {"map"}), TypeError, "document: grade"),
         (lambda: made(["q"], {"map"}), TypeError, "query"),
         (
@@ -204,12 +204,12 @@ def test_odd_input() -> None:
             "unsupported measure prefs",
         ),
         (lambda: mine.RelevanceEvaluator(QRELS, {"map"}, 10**10), TypeError, "whole number"),
-        (lambda: made({"q": {None: 1}}, {"map"}), TypeError, "an id is a text"),
+        (lambda: made({"q": {None: 1}}, {"map"}), TypeError, "an id is a string"),
         (lambda: mine.RelevanceEvaluator(QRELS, {"map"}, 0), TypeError, "1 or more"),
         (lambda: made(QRELS, {"map"}, 1.5), TypeError, "1 or more"),
         (lambda: evaluated({"q1": {"d1": "x"}}), TypeError, "'q1'.*'d1'.*'x'"),
         (lambda: evaluated({"q1": {"d1": float("nan")}}), TypeError, "nan"),
-        (lambda: evaluated({1: {"d1": 1.0}}), TypeError, "a text"),
+        (lambda: evaluated({1: {"d1": 1.0}}), TypeError, "a string"),
         (lambda: made(QRELS, {5}), TypeError, "name of a measure"),
         (lambda: evaluated({"q1": ["d1"]}), TypeError, "document: score"),
         (lambda: evaluated([("q1", {})]), TypeError, "query"),

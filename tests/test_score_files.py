@@ -349,7 +349,7 @@ def test_rows_that_are_refused() -> None:
         read(3)
     with pytest.raises(DuplicateError, match="the scores: row 1: a second 'AP' for query 'q'"):
         read([("q", "AP", 1.0), ("q", "AP", 1.0)])
-    with pytest.raises(InputError, match=r"row 0: an id is a text or a whole number, got 1\.5"):
+    with pytest.raises(InputError, match=r"row 0: an id is a string or a whole number, got 1\.5"):
         read([(1.5, "AP", 1.0)])
     with pytest.raises(InputError, match="row 2: expected a finite number as AP of query 'c'"):
         read(pa.table({"qid": ["a", "b", "c"], "AP": [1.0, None, float("nan")]}))

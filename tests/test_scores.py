@@ -89,7 +89,7 @@ def test_a_text_has_a_value_for_each_query_only() -> None:
     scores = systems["b"]
     assert scores.per_query("RelString") == {"q": "-2"}
     assert scores.means() == {"RR": 1 / 2}
-    with pytest.raises(MeasureError, match="a text for each query"):
+    with pytest.raises(MeasureError, match="a string for each query"):
         scores["RelString"]
     assert scores.to_dict() == {"q": {"RelString": "-2", "RR": 1 / 2}}
     assert systems.to_pandas()["RelString"].tolist() == ["2-", "-2"]

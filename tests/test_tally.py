@@ -239,7 +239,7 @@ def test_what_cannot_be_merged_or_read_is_refused() -> None:
     tally.update({"r": {"a": 1}}, None)
     with pytest.raises(InputError, match="no query of a run has judgments"):
         tally.result()
-    with pytest.raises(MeasureError, match="a text"):
+    with pytest.raises(MeasureError, match="a string"):
         Tally("RelString")
     made = tally.to_json()
     for wrong in ("", "[]", "{}", made.replace('"shared"', '"other"'), made[:-5]):

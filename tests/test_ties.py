@@ -53,7 +53,7 @@ LOWEST_IS_BEST = {"Unjudged", "RBPResidual", "SearchLength", "EEL", "FallOut", "
 NOT_BY_GRADE = {
     "G": "what a document is worth depends on what the ideal ranking had gained by then",
     "infAP": "documents of the pool that nobody judged help those below them",
-    "RelString": "a text",
+    "RelString": "a string",
     "P_measure": "its preferred rank is the first of the highest gain, wherever that is",
     "Pplus": "as P_measure",
     "NCU": "its users stop at relevant documents of any grade",

@@ -533,7 +533,7 @@ SOME = ["AP", "nDCG@10", "ERR", "Bpref", "RBP", "Q"]
 
 
 def test_every_attribute_that_has_a_word_is_one() -> None:
-    """Methods are named as they are; what is only held is named by a text."""
+    """Methods are named as they are; what is only held is named by a string."""
     held = {
         name
         for kind in (Ranked, Judged, Groups, Places, Counted, Preferences)

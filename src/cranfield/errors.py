@@ -122,7 +122,7 @@ class MeasureError(CranfieldError, ValueError):
 
 
 class OptionError(CranfieldError, ValueError):
-    """An option with a value that it does not know."""
+    """An option with a value that is not one of its choices."""
 
 
 class LibraryError(CranfieldError, ImportError):

@@ -38,10 +38,10 @@ EXEMPT: dict[str, dict[str, str]] = {
         "0 without relevant documents": "it counts what has no judgment",
     },
     "RelString": {
-        "range": "it is a text",
+        "range": "it is a string",
         "unjudged documents at the end": "it shows them",
-        "0 without relevant documents": "it is a text",
-        "0 without results": "it is a text, and empty",
+        "0 without relevant documents": "it is a string",
+        "0 without results": "it is a string, and empty",
     },
     "CWL": {
         "perfect is 1": "users also look at ranks where the judgments have nothing more to gain",

@@ -41,7 +41,7 @@ _SECTIONS = {
         "table": "Make the table of a paper: systems by measures, marked by a test.",
     },
     "Files and other tools": {
-        "check": "Find what silently ruins numbers, before scoring.",
+        "check": "Find what makes numbers wrong without an error, before scoring.",
         "convert": "Write a run or judgments in another format.",
         "conventions": "Compute a number as other tools do: why does mine say 0.82?",
         "trec-eval": "Take the place of trec_eval: its options, its output.",

@@ -27,7 +27,7 @@ def command(
     query_texts: str | None = query_texts_option,
     form: Format = format_option,
 ) -> None:
-    """Find what silently ruins numbers, before scoring.
+    """Find what makes numbers wrong without an error, before scoring.
 
     Rows that cannot be used, duplicates, ids that do not match, ties, ranks against scores, queries
     on one side only, documents without judgments, and more: each with how often it is seen and an

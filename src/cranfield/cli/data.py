@@ -172,9 +172,9 @@ class DataOptions(Options):
         return not said and hold_both(paths, self.columns)
 
     def refuse_alone(self, path: str, otherwise: str) -> Exception:
-        """Return what is wrong with a file that stands alone: which columns it has, or lacks.
+        """Return what is wrong with a file given without another: which columns it has, or lacks.
 
-        Of what is no table, a run is missing; `otherwise` says what may stand alone, too.
+        Of what is no table, a run is missing; `otherwise` says what else needs no run.
         """
         _refuse_measures(path)
         try:
@@ -184,7 +184,7 @@ class DataOptions(Options):
                 return error
         return click.UsageError(
             f"Missing argument 'RUN...'; {otherwise}. A file of both, with columns such as "
-            "question, expected_ids and retrieved_ids, stands alone."
+            "question, expected_ids and retrieved_ids, needs no RUN."
         )
 
     def read_both(
@@ -390,7 +390,7 @@ def _refuse_measures(*paths: str) -> None:
 
 
 def is_measure(text: str) -> bool:
-    """Tell whether a text names a measure, or several, if only for want of a cutoff."""
+    """Tell whether a string names a measure, or several, if only for want of a cutoff."""
     try:
         return bool(parse_all(text, glued=False))
     except MeasureError:
@@ -403,5 +403,5 @@ def say_measures(names: Sequence[str]) -> str:
 
 
 def is_file(path: str) -> bool:
-    """Tell whether a text is something to read, rather than a name."""
+    """Tell whether a string is something to read, rather than a name."""
     return path == "-" or os.path.exists(path) or Source(path).is_url or bool(glob.glob(path))

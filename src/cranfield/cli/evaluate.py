@@ -61,7 +61,7 @@ def command(
     query_id Q0 doc_id rank score tag). BEIR, MS MARCO, CSV, TSV, JSON, JSON lines, Parquet and
     Arrow are recognised, too, compressed or not; a folder or a quoted glob is one table; `-` reads
     the standard input. Several runs make one table. A file that holds both sides, the expected and
-    the retrieved documents of each query, stands alone. So do grades: --grades.
+    the retrieved documents of each query, needs no RUN. Nor do grades: --grades.
 
     \b
     cranfield evaluate demo/qrels.txt demo/bm25.run
@@ -94,5 +94,5 @@ def command(
     systems = evaluate(opened, named, wanted, **options)
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
-        note(f"{', '.join(texts)}: a text for each query, and none over all: -q shows it.")
+        note(f"{', '.join(texts)}: a string for each query, and none over all: -q shows it.")
     show(systems, form, query_texts=query_texts, per_query=per_query)

@@ -260,7 +260,7 @@ def named_texts(measures: MeasuresLike) -> list[str]:
 
 
 def _named(measure: str | Measure) -> Sequence[str | Measure]:
-    """Return the measures in a text; one without a measure is kept: it may be a file's own name."""
+    """Return the measures in a string; without one, it is kept: it may be a file's name."""
     if isinstance(measure, Measure):
         return [measure]
     if not isinstance(measure, str):

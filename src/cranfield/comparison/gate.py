@@ -130,7 +130,7 @@ def gate(
     settings = GateSettings.of(options)
     refuse_mapping(measures)
     if measures is None and may_be_measures(runs) and hold_both([qrels], options.get("columns")):
-        measures, runs = runs, None  # a table of both sides stands alone
+        measures, runs = runs, None  # a table of both sides needs no run beside it
     least = by_measure(settings.at_least)
     stated = _stated(baseline, margin, measures, least)
     of_margin = None  # all that were saved

@@ -29,7 +29,7 @@ _ABSENT = "\N{EN DASH}"
 
 def _words(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("a text")
+        raise ValueError("a string")
     return value
 
 

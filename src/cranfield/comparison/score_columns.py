@@ -132,7 +132,7 @@ def _refuse_one_system(data: Mapping[Any, Any]) -> None:
 
 
 def _surely_measure(text: Any) -> bool:
-    """Tell whether a text names a measure, and does not look like a query: `q` is the measure Q."""
+    """Tell whether a string names a measure, and does not look like a query, as `q` does."""
     return len(str(text)) > 1 and is_measure(text)
 
 
@@ -168,12 +168,12 @@ def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list
 
 
 def is_measure(text: Any) -> bool:
-    """Tell whether a text names a measure."""
+    """Tell whether a string names a measure."""
     return known_measure(str(text)) is not None
 
 
 def known_measure(text: str) -> Measure | None:
-    """Return the measure that a text names; None if it names none."""
+    """Return the measure that a string names; None if it names none."""
     try:
         return parse(text, glued=False)
     except MeasureError:

@@ -221,7 +221,7 @@ def _refuse_others(data: object, number: str) -> None:
     for query, docs in data.items():
         if not isinstance(query, str) or not isinstance(docs, MAPPINGS):
             raise TypeError(
-                f"expected a text and {{document: {number}}}, got {query!r}: {docs!r:.80}"
+                f"expected a string and {{document: {number}}}, got {query!r}: {docs!r:.80}"
             )
 
 
@@ -258,7 +258,7 @@ def _requested(measures: Iterable[str]) -> dict[str, str | None]:
 
 
 def _read(measure: str) -> list[tuple[str, str | None]]:
-    """Return the names that a text means, and the parameters after a point or underscore."""
+    """Return the names that a string means, and the parameters after a point or underscore."""
     if not isinstance(measure, str):
         raise TypeError(f"expected the name of a measure, got {measure!r:.80}")
     names = supported_nicknames.get(measure, {measure})

@@ -26,8 +26,8 @@ Ties = Literal["document", "ascending", "given", "expected", "best", "worst"]
 class Judging(Options):
     """How a run is judged: which queries count, what ranks the documents, which are kept.
 
-    Raises OptionError for an option with a value that it does not know, or that has no meaning
-    beside another.
+    Raises OptionError for an option with a value that is not one of its choices, or that has no
+    meaning beside another.
 
     >>> Judging(depth=10).unusual()
     {'depth': 10}

@@ -99,8 +99,8 @@ class Run(Documents):
     ) -> None:
         if name is not None and not isinstance(name, str):
             raise OptionError(
-                f"name={name!r:.80}: expected a text, what the run is called; what its columns are "
-                "called is columns={'query_id': ...}"
+                f"name={name!r:.80}: expected a string, what the run is called; what its columns "
+                "are called is columns={'query_id': ...}"
             )
         self._rows = rows = rows_of(data, What.RUN, columns=columns, errors=errors)
         self.name = name if name is not None else _name_of(rows.sources)

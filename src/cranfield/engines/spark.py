@@ -101,7 +101,7 @@ def evaluate(
         InputError: a column is missing. What is wrong with rows is raised by the action that reads
             them, and names query and document.
         MeasureError: a measure that does not exist, or is declared where no other machine finds it.
-        OptionError: an option with a value that it does not know.
+        OptionError: an option with a value that is not one of its choices.
 
     """
     refuse_others(evaluate, judging)

@@ -137,7 +137,7 @@ def compare(
         InputError: a column is missing, or there are no scores of the baseline, which a Spark job
             looks for.
         MeasureError: a measure without a column of scores.
-        OptionError: an option with a value that it does not know.
+        OptionError: an option with a value that is not one of its choices.
 
     """
     from pyspark.sql import functions

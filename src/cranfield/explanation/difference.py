@@ -286,7 +286,7 @@ _CHANGED: Mapping[Any, str] = {
     np.divide: "divided by",
     np.multiply: "multiplied by",
     np.add: "added to",
-    np.subtract: "set off against",
+    np.subtract: "combined by a subtraction with",
 }
 
 

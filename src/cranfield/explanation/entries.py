@@ -10,7 +10,7 @@ from cranfield.render.numbers import short
 from cranfield.render.table import Table
 
 _LAST = 2  # rows at the end, of a table that is cut
-EMPTY = "(empty)"  # a text
+EMPTY = "(empty)"  # an empty string
 _LABELS = ("group", "rank", "document", "grade", "rank in run")
 
 

@@ -111,7 +111,7 @@ recip_rank)
     elif query is not None:
         measure = named
     if query is not None and not is_id(query):
-        raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
+        raise OptionError(f"query={query!r:.80}: a query id is a string or a whole number")
     try:
         one, *more = measures_of(_USUAL if measure is None else measure)
     except MeasureError as error:
@@ -178,4 +178,4 @@ def _check_two(n_runs: int, measure: Measure, judging: Judging) -> None:
             "is explained document by document: take 'first' or 'best'"
         )
     if measure.definition.is_text:
-        raise MeasureError(f"{measure} is a text: two of them have no difference")
+        raise MeasureError(f"{measure} is a string: two of them have no difference")

@@ -260,7 +260,7 @@ class Expressions:
         return text if binds >= least else f"({text})"
 
     def constant(self, value: Any) -> str:
-        """Return a number or a text that is the same for every query, and for every row."""
+        """Return a number or a string that is the same for every query, and for every row."""
         if isinstance(value, np.ndarray):
             if value.size == 0:
                 return "0"

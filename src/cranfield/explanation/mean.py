@@ -287,7 +287,7 @@ def _a_number(measure: Measure | str) -> Measure:
     one = parse(measure) if isinstance(measure, str) else measure
     if one.definition.is_text:
         raise MeasureError(
-            f"{one} is a text for each query: there is no mean to explain; name a measure whose "
+            f"{one} is a string for each query: there is no mean to explain; name a measure whose "
             "value is a number, such as nDCG@10"
         )
     return one

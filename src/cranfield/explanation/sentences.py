@@ -135,7 +135,7 @@ def _better(found: QueryValue) -> str:
 
 
 def _changed(found: QueryValue, value: float) -> str:
-    assert isinstance(found.value, float)  # noqa: S101 - a text is not changed
+    assert isinstance(found.value, float)  # noqa: S101 - a string is not changed
     return f"{shown(found.measure, value)} ({change(value - found.value)})"
 
 

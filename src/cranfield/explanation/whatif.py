@@ -120,7 +120,7 @@ def best_swap(scene: Scene, measure: Measure) -> Swap | None:
     """Return the swap of two of the first 100 ranks that improves the value most, None if none.
 
     Improves: lowers it if lower is better, else raises it. Of equal ones, the first by i, then j.
-    Ranks are those of `scene.docs`. None for a text.
+    Ranks are those of `scene.docs`. None for a string.
     """
     if measure.definition.is_text:
         return None
@@ -203,7 +203,7 @@ def ties(scene: Scene, measure: Measure) -> list[Tie]:
 
     The two orders: by grade, the highest first and unjudged documents last; and the other way
     round. A cut by `depth` comes after that: it may keep other documents of the score. None are
-    returned if equal scores are ranked by grade or averaged over, and for a text.
+    returned if equal scores are ranked by grade or averaged over, and for a string.
     """
     if not scene.judging.in_one_order or measure.definition.is_text:
         return []
@@ -281,7 +281,7 @@ def judgments(scene: Scene, measure: Measure) -> Judgments:
     lowest grade.
 
     None where no such judgment changes the value so; where none can be tried (see `untried`); and
-    for a text.
+    for a string.
     """
     if measure.definition.is_text or untried(scene, measure):
         return Judgments(None, None)
@@ -352,7 +352,7 @@ def moved(
     the two has it, at any depth of the scene. `costs` are those of documents that only the other
     has.
 
-    None are moved for a text, and if the value is an average over equal scores: where a document
+    None are moved for a string, and if the value is an average over equal scores: where a document
     would be among these is not known by its rank.
     """
     if measure.definition.is_text or scene.judged.ties == "expected":

@@ -298,7 +298,7 @@ def precision_recall(
         raise OptionError("`systems` applies only to a Comparison: leave it out")
     check_judged(qrels, run, precision_recall)
     if not is_id(query):
-        raise OptionError(f"query={query!r:.80}: a query id is a text or a whole number")
+        raise OptionError(f"query={query!r:.80}: a query id is a string or a whole number")
     how = Judging.of(judging)
     judgments = as_qrels(qrels, duplicates=how.duplicates)
     wanted = 1 if rel is None else rel

@@ -10,14 +10,14 @@ from cranfield.errors import InputError
 
 
 def is_id(key: object) -> bool:
-    """Tell whether a key may be an id: a text or a whole number."""
+    """Tell whether a key may be an id: a string or a whole number."""
     return isinstance(key, str | int | np.integer) and not isinstance(key, bool)
 
 
 def id_bytes(text: object) -> bytes | None:
-    """Return the bytes of a text that may be an id; None for anything else.
+    """Return the bytes of a string that may be an id; None for anything else.
 
-    Such a text is not empty, holds no null byte, and every surrogate in it stands for a byte.
+    Such a string is not empty, holds no null byte, and every surrogate in it stands for a byte.
     (`Ids.spoilt` makes the same check for ids that are bytes already, all at once.)
     """
     if not isinstance(text, str) or not text or "\0" in text:
@@ -42,7 +42,7 @@ def are_ids(keys: Iterable[Any]) -> bool:
 def as_text(key: object, where: str) -> str:
     """Return an id as text; InputError, which names `where`, for a key that cannot be an id."""
     if not is_id(key):
-        raise InputError(f"{where}: an id is a text or a whole number, got {key!r:.80}")
+        raise InputError(f"{where}: an id is a string or a whole number, got {key!r:.80}")
     if not isinstance(key, str):
         return str(int(key))  # type: ignore[call-overload] # it is a whole number
     if id_bytes(key) is None:

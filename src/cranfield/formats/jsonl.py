@@ -312,13 +312,13 @@ def _object_of(line: bytes) -> dict[str, Any] | Repeated:
 
 
 def _id_of(value: Any, name: str) -> bytes:
-    """Return an id's bytes, from a text or from the digits of a whole number."""
+    """Return an id's bytes, from a string or from the digits of a whole number."""
     whole = not isinstance(value, WrittenNumber) or _INTEGER.fullmatch(value)
     found = id_bytes(value) if whole else None
     if found is None:
         shown = str(value) if isinstance(value, WrittenNumber) else repr(value)
         raise InputError(
-            f"expected a text or a whole number as {name!r}, got {shown:.80}",
+            f"expected a string or a whole number as {name!r}, got {shown:.80}",
             hint=_LISTS if isinstance(value, list) else None,
             kind="id",
         )
@@ -333,7 +333,7 @@ _INTEGER = re.compile(r"-?\d+")
 
 
 def _number_of(value: Any, name: str) -> bytes:
-    """Return the text of a number; for any other value, a text that is not a number."""
+    """Return the text of a number; for any other value, a string that is not a number."""
     if isinstance(value, WrittenNumber):
         return value.encode()
     return f"{value!r:.80}".encode("utf-8", "replace")

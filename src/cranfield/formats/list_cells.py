@@ -340,7 +340,7 @@ def _listed(text: str, name: str) -> list[Any]:
 
 
 def _id(value: Any, name: str) -> bytes:
-    """Return an id's bytes, from a text or a whole number."""
+    """Return an id's bytes, from a string or a whole number."""
     if is_whole(value):
         return encode(str(int(value)))
     is_text = not isinstance(value, WrittenNumber) or _INTEGER.fullmatch(value)
@@ -350,7 +350,7 @@ def _id(value: Any, name: str) -> bytes:
             problem = f"an id in column {name!r} is empty or missing"
         else:
             shown = str(value) if isinstance(value, WrittenNumber) else repr(value)
-            problem = f"expected a text or a whole number in column {name!r}, got {shown:.80}"
+            problem = f"expected a string or a whole number in column {name!r}, got {shown:.80}"
         raise InputError(problem, kind="id")
     return found
 

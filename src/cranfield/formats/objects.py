@@ -218,7 +218,7 @@ def _ids_in(listed: Iterable[Any], number: str, where: str) -> list[Any]:
     try:
         dict.fromkeys(docs)
     except TypeError:
-        problem = f"{where}a document's id is a text or a whole number, in {listed!r:.80}"
+        problem = f"{where}a document's id is a string or a whole number, in {listed!r:.80}"
         hint = "For a list per query on both sides, use evaluate(truths, rankings, measures)."
         nested = not where and all(isinstance(one, list | tuple) for one in docs)
         raise InputError(problem, hint=hint if nested else None) from None
@@ -268,7 +268,7 @@ def as_dict(data: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
 
 
 def is_list(value: object) -> bool:
-    """Tell whether the value is a sequence of values, such as a list: not a text, dict or set."""
+    """Tell whether the value is a sequence of values, such as a list: not a string, dict or set."""
     if isinstance(value, str | bytes | Mapping | Set) or getattr(value, "ndim", 1) == 0:
         return False  # an array without dimensions is a number
     return isinstance(value, Iterable)

@@ -35,7 +35,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_list_cell(value: object) -> bool:
-    """Tell whether a cell holds a list, or a text that is one: `["a"]`, `['a']`."""
+    """Tell whether a cell holds a list, or a string that is one: `["a"]`, `['a']`."""
     if isinstance(value, str):
         text = value.strip()
         return text.startswith("[") and text.endswith("]")

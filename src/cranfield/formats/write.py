@@ -37,7 +37,7 @@ def write_blank_separated(
     columns: Callable[[Block], list[Any]],
     separator: bytes,
 ) -> None:
-    """Write the `columns` of every row: ids and numbers, or a text that is the same in all rows."""
+    """Write the `columns` of every row: ids, numbers, or a string that is the same in all rows."""
     first = True
     for block in blocks:
         if len(block) == 0:

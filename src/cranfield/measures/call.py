@@ -152,7 +152,7 @@ class Call:
                 f"evaluate(*grades([1, 0], {of_grades.split()[0]}=...), {self.text!r}); "
             )
         if isinstance(lists[0], str | bytes):
-            return f"{lists[0]!r:.40} is a text, no list of grades such as [1, 0]; "
+            return f"{lists[0]!r:.40} is a string, no list of grades such as [1, 0]; "
         return ""
 
 

@@ -55,10 +55,10 @@ def unjudged_share(judged: Judged, k: Cutoff) -> Floats:
     aggregation="none",
 )
 def relevance_string(judged: Judged, k: Cutoff | None = None) -> Texts:
-    """The grades of the ranking as a text: a character for each document, best rank first.
+    """The grades of the ranking as a string: a character for each document, best rank first.
 
     A digit is the grade, `>` one above 9, `-` an unjudged document, `.` one of a negative grade.
-    A text for each query; there is no value over all.
+    A string for each query; there is no value over all.
 
     Formula: the grades of the first k documents, one character each
     Source: trec_eval relstring

@@ -41,7 +41,7 @@ from cranfield.measures.user_models import MODELS, Seen, UserModel, column
 
 @lru_cache(maxsize=256)
 def _understood(text: str) -> tuple[UserModel, Mapping[str, Any]]:
-    """Return the user model that a text names, and its parameters; ValueError if it names none."""
+    """Return the user model that a string names, and its parameters; ValueError if none."""
     call = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text, re.S)
     model = call and MODELS.get(call[1].lower().replace("-", "_"))
     if call is None or model is None:
@@ -68,7 +68,7 @@ def _understood(text: str) -> tuple[UserModel, Mapping[str, Any]]:
 def _check_model(value: Any) -> str:
     """Return the model's text in its one form: with the parameters that are not the default."""
     if not isinstance(value, str) or len(value) > _LONGEST:
-        raise ValueError("a text as 'INST(T=2)'")
+        raise ValueError("a string as 'INST(T=2)'")
     model, values = _understood(value)
     given = [(name, value) for name, value in values.items() if value != model.defaults[name]]
     return model.name + written(given)

@@ -75,7 +75,7 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
 
     A comma between cutoffs separates these: `nDCG@5,10`; and one name of trec_eval may stand for
     several measures (`P.5,10`, `ndcg_cut`). `rel` is given to those that know a relevance level
-    and state none. `glued`: `ndcg10` is nDCG@10; not so where a text may be something else, as q1
+    and state none. `glued`: `ndcg10` is nDCG@10; not so where a string may be something else, as q1
     is a query rather than Q@1. Raises MeasureError for what is not known, with the nearest names,
     or with what it is elsewhere.
 
@@ -101,7 +101,7 @@ def parse_all(text: str, rel: float | None = None, *, glued: bool = True) -> lis
 
 @lru_cache(maxsize=512)
 def _parsed(text: str, glued: bool, _: tuple[Definition, ...]) -> tuple[Measure, ...]:
-    """Return the measures in a text, as long as no other ones are declared."""
+    """Return the measures in a string, as long as no other ones are declared."""
     return tuple(_measures_in(text, None, glued))
 
 
@@ -311,7 +311,7 @@ def _with_values(name: str, values: str) -> _Found:
 
 
 def arguments(word: str, text: str, unnamed: str | None = None) -> dict[str, Any]:
-    """Return the keyword arguments, each a literal; a bare word is a text.
+    """Return the keyword arguments, each a literal; a bare word is a string.
 
     The first may be written without a name if the parameter `unnamed` is meant: AP, 'INST(T=2)'.
     """

@@ -245,7 +245,7 @@ class Measure:
         so the same for any order of the queries.
         """
         if self.definition.is_text:
-            raise MeasureError(f"{self} is a text for each query; it has no value over all")
+            raise MeasureError(f"{self} is a string for each query; it has no value over all")
         aggregation = self.definition.aggregation
         if exact:
             return of_exact_sum(aggregation, units(summed(aggregation, values)), len(values))

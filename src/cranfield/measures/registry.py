@@ -97,7 +97,7 @@ class Definition(Declaration):
 
     names: Names
     traits: Traits
-    aggregation: Aggregation  # "none": the value of a query is a text
+    aggregation: Aggregation  # "none": the value of a query is a string
     range: tuple[float, float | None]  # of the value of a query; None: no upper end
     higher_is_better: bool | None  # of two systems, the one with the higher value; None: neither
     perfect: Why  # why a perfect ranking may have less than 1; empty: it has 1
@@ -159,7 +159,7 @@ class Definition(Declaration):
 
     @property
     def is_text(self) -> bool:
-        """Whether the value of a query is a text; then there is none over all queries."""
+        """Whether the value of a query is a string; then there is none over all queries."""
         return self.aggregation == "none"
 
     @property
@@ -167,7 +167,7 @@ class Definition(Declaration):
         """The values that a query may have, in words."""
         low, high = self.range
         if self.is_text:
-            return "a text"
+            return "a string"
         if low == -math.inf:
             return "any number"
         return f"from {low:g}" + (" up" if high is None else f" to {high:g}")
@@ -278,7 +278,7 @@ def measure(
     its value: see `Traits`. `aggregation` makes one value of all queries' ("none": the value is a
     text), `range` is that of a query's value, `higher_is_better` says which of two systems wins
     (None: neither). Of a measure that has no value above 1, `perfect` says why a perfect ranking
-    may have less, `perfect_cut` why one that is cut may; each a text, or a function of the
+    may have less, `perfect_cut` why one that is cut may; each a string, or a function of the
     parameters that returns one.
 
     A measure declared so is one like all others: `parse`, `evaluate`, `definitions` know it. One's
@@ -355,7 +355,10 @@ def _check_values(definition: Definition) -> None:
             "True, False or None",
         ),
         **{
-            name: (isinstance(why, str) or callable(why), "a text or a function of the parameters")
+            name: (
+                isinstance(why, str) or callable(why),
+                "a string or a function of the parameters",
+            )
             for name in ("perfect", "perfect_cut")
             for why in (getattr(definition, name),)
         },
@@ -382,7 +385,7 @@ def _check_own(definition: Definition) -> None:
     for one in definition.names.implied(name):
         if not isinstance(one, str) or not _NAME.fullmatch(one):
             raise wrong(
-                f"the name {one!r:.40} could not be parsed: a name is a text without blanks, "
+                f"the name {one!r:.40} could not be parsed: a name is a string without blanks, "
                 "brackets, quotes, '@', ',', ';' and '=', and without an end such as -l2"
             )
         other = VARIANTS.get(bare_name(one), (name,))[0]

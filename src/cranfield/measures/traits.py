@@ -80,7 +80,7 @@ class Traits:
                 raise MeasureError(f"Traits({name}={value!r:.40}): expected {known}")
         why = self.fractions
         if why is not None and not isinstance(why, str) and not callable(why):
-            raise MeasureError(f"Traits(fractions={why!r:.40}): expected a text or a function")
+            raise MeasureError(f"Traits(fractions={why!r:.40}): expected a string or a function")
 
 
 BY_GRADE = Traits(by_grade=True)

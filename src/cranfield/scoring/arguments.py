@@ -213,7 +213,7 @@ def _are_read(data: Any) -> bool:
 
 
 def may_be_measures(runs: Any) -> bool:
-    """Tell whether these are measures, or a text that names neither a file nor a measure."""
+    """Tell whether these are measures, or a string that names neither a file nor a measure."""
     if isinstance(runs, str) and not os.path.exists(runs):
         return not glob.has_magic(runs) and "://" not in runs and not os.path.dirname(runs)
     return isinstance(runs, Measure | list | tuple) and _are_measures(runs)

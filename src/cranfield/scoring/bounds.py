@@ -134,7 +134,7 @@ def check_bounded(measures: Iterable[Measure], judging: Judging) -> None:
         if definition.traits.takes_groups and method != "none":
             why = "it takes judgments in groups or preferences"
         if definition.is_text:
-            why = "its value is a text"
+            why = "its value is a string"
         if why:
             raise MeasureError(f"{measure} has no bounds: {why}")
 

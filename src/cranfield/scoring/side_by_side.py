@@ -82,7 +82,7 @@ def conventions(
     )
     wanted = measures_of(named)
     if len(wanted) > 1 or wanted[0].definition.is_text:
-        why = "a text" if len(wanted) == 1 else "one of several"
+        why = "a string" if len(wanted) == 1 else "one of several"
         raise MeasureError(f"{wanted[0]} is {why}: one measure of numbers is compared at a time")
     if not isinstance(found, Run) and len(found) == 1:
         (found,) = found.values()
@@ -225,7 +225,7 @@ class SideBySide(Shown):
                 choices = one.problem.split("\n", 1)[0]
             rows.append([one.convention, number(one.value), choices, most])
         title = [f"{self.measure} of {self.run}, under {number_of(len(rows) - 1, 'convention')}"]
-        header = ["convention", "value", "differs in", "most moved by"]
+        header = ["convention", "value", "differs in", "largest effect"]
         lines = [str(note) for note in self.notes]
         return [Table(header, rows, lines, 1, frozenset(strong), title=title, n_sentences=2)]
 

@@ -65,12 +65,12 @@ class Tally:
         """Make a tally of no query yet.
 
         Args:
-            measures: names or Measure values, as `evaluate` takes them; none whose value is a text.
+            measures: names or Measure values, as for `evaluate`; none with a string as its value.
             top_grade: the highest grade of the collection; None: no measure depends on it.
             **judging: each option of `Judging`.
 
         Raises:
-            MeasureError: a measure that does not exist, or whose value is a text.
+            MeasureError: a measure that does not exist, or whose value is a string.
             OptionError: an option with an unknown value; a measure that depends on
                 the highest grade where that is not stated.
 
@@ -79,7 +79,7 @@ class Tally:
         self.measures = measures_of(measures)
         texts = [str(one) for one in self.measures if one.definition.is_text]
         if texts:
-            raise MeasureError(f"{texts[0]} is a text for each query; it has no sum")
+            raise MeasureError(f"{texts[0]} is a string for each query; it has no sum")
         self.judging = Judging(**judging)
         self.top_grade = None if top_grade is None else checked("top_grade", top_grade, level())
         if top_grade is None:

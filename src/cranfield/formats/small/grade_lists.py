@@ -22,7 +22,7 @@ def grade_lists(
     `-` is the standard input. A list without a name gets the one at its position in `names`, or the
     number of its position, from 1. A name ends at the last colon; a name with a colon, as `q:9`,
     cannot contain a blank. Blank lines, and lines that begin with `#`, are left out. `what` is the
-    texts' name in errors. Raises InputError for a text that is not a list, with its line if there
+    texts' name in errors. Raises InputError for a string that is not a list, with its line if there
     are several; DuplicateError for a second list of a query.
     """
     found: dict[str, list[float | None]] = {}
