@@ -211,6 +211,15 @@ def test_a_comparison_is_that_of_the_t_test(stored: Any, expected: Any) -> None:
     assert sorted(row["country"] for row in rows) == ["a", "b", "c"]
 
 
+def test_several_rows_of_a_query_are_refused_by_a_comparison(stored: Any) -> None:
+    from cranfield import spark
+
+    for whose, named in (("old", "the baseline"), ("new", "'new'")):
+        twice = stored.unionByName(stored.where(f"system = '{whose}' AND query_id = '117'"))
+        with pytest.raises(Exception, match=f"query '117' has 2 rows of scores of {named}"):
+            spark.compare(twice, "old").collect()
+
+
 def test_a_run_alone_and_a_side_without_rows(session: Any) -> None:
     from cranfield import spark
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MEASURE = "cranfield_measure"  # in the metadata of a column of scores: the measure's name
 ROLE = "cranfield_role"  # of another column: "system"
 _BASE = "__base_"
+_ROWS = "__rows"  # how many rows of scores a system has for a query: one
 _CLUSTERS = 1000  # groups of queries, whose sums say how much a ratio of means varies
 _TIE = 1e-9  # two values of a query that are no farther apart are the same
 Key = tuple[Any, ...]
@@ -135,12 +136,12 @@ def compare(
 
     Raises:
         InputError: a column is missing, or there are no scores of the baseline, which a Spark job
-            looks for.
+            looks for; in a task, a system has several rows for one query.
         MeasureError: a measure without a column of scores.
         OptionError: an option with a value that is not one of its choices.
 
     """
-    from pyspark.sql import functions
+    from pyspark.sql import Window, functions
 
     level_of_interval = checked("ci", ci, share())
     if cluster is not None and not relative:
@@ -152,19 +153,23 @@ def compare(
     _check_columns(scores, [whose, QUERY, hashed])
     values = [one.column for one in kinds]
     used = dict.fromkeys([whose, QUERY, hashed, *groups, *values])
-    data = scores.select(*map(column, used))
     of_base = column(whose) == functions.lit(baseline)
-    if data.where(of_base).isEmpty():
+    if scores.where(of_base).isEmpty():
         raise InputError(f"there are no scores of the baseline {baseline!r} in column {whose!r}")
+    # Each system's rows of a query meet in one task, where a second one is found; the join needs
+    # the rows of a query together, too.
+    once = Window.partitionBy(column(QUERY), column(whose))
+    data = scores.select(*map(column, used)).repartition(column(QUERY))
+    data = data.withColumn(_ROWS, functions.count(functions.lit(1)).over(once))
     ours = data.where(~of_base)
     base = data.where(of_base).select(
         column(QUERY).alias(_BASE + QUERY),
-        *(column(name).alias(_BASE + name) for name in values),
+        *(column(name).alias(_BASE + name) for name in [_ROWS, *values]),
     )
     paired = ours.join(base, column(QUERY) == column(_BASE + QUERY), "inner")
     keys = [*groups, whose]
-    by_cluster = hashed if relative else None
-    states = _merged(paired, keys, partial(_paired, keys, kinds, by_cluster))
+    made = partial(_paired, keys, kinds, hashed if relative else None)
+    states = _merged(paired, keys, partial(_once, whose, made))
     fields = (
         "measure string, queries bigint, mean double, baseline_mean double, difference double, "
         "std_error double, low double, high double, p double, better bigint, worse bigint, "
@@ -357,6 +362,28 @@ def _summed(
             state = [_sums(values[rows]) for values in (*columns, answered)]
             states.add(key, 0, state)
     yield from states.batches(groups, types or [])
+
+
+def _once(system: str, then: Callable[[Batches], Batches], batches: Batches) -> Batches:
+    """Return what `then` yields; InputError for a query of which a system has several rows."""
+
+    def checked_rows() -> Batches:
+        for batch in batches:
+            for name in (_ROWS, _BASE + _ROWS):
+                rows = _values(batch, name)
+                if (rows > 1).any():
+                    at = int(np.argmax(rows > 1))
+                    query = batch.column(QUERY)[at].as_py()
+                    ours = f"{batch.column(system)[at].as_py()!r:.80}"
+                    who = ours if name == _ROWS else "the baseline"
+                    raise InputError(
+                        f"query {query!r:.80} has {int(rows[at])} rows of scores of {who}: a table "
+                        "was appended twice, or holds several evaluations; keep one row for each "
+                        "query and system"
+                    )
+            yield batch
+
+    return then(checked_rows())
 
 
 def _paired(
