@@ -103,7 +103,7 @@ def test_exact_p_is_that_of_a_loop(drawn: list[float]) -> None:
 def slow_step_down(values: Floats) -> list[float]:
     """Return step-down maxT p-values by Student's t of every flip."""
     paired = every_pair(values)
-    d, n = paired.differences, paired.n_queries
+    d, n = paired.differences, paired.n_units
 
     def t(x: Floats) -> Floats:
         spread = np.sqrt((x**2).sum(axis=0) - x.sum(axis=0) ** 2 / n)
@@ -152,7 +152,7 @@ def test_zero_is_outside_if_and_only_if_significant(
     kind: str, alpha: float, seed: int, n: int, drawn: int
 ) -> None:
     flips = Flips(n if n > 20 else min(n, 12), drawn)
-    chance, shape = np.random.default_rng(seed), (flips.n_queries, 20)
+    chance, shape = np.random.default_rng(seed), (flips.n_units, 20)
     d = chance.integers(-3, 6, shape) / 10 if kind == "tied" else chance.normal(0.3, 1, shape)
     paired = Paired.of(d)
     low, high = inverted(paired, flips, alpha)
@@ -203,7 +203,7 @@ def signs_of(flips: Flips, begin: int, end: int) -> Floats:
     """Return signs, 0 for minus and 1 for plus: (n_flips, n_queries)."""
     words = np.ascontiguousarray(flips.words(begin, end).T)
     octets = words.view(np.uint8).reshape(end - begin, -1)
-    return np.unpackbits(octets, axis=1, count=flips.n_queries).astype(np.float64)
+    return np.unpackbits(octets, axis=1, count=flips.n_units).astype(np.float64)
 
 
 def test_signs_depend_on_the_seed_and_the_number_of_queries_alone() -> None:
@@ -231,7 +231,7 @@ def test_sums_that_are_looked_up_are_those_of_a_product(n: int, width: int) -> N
     flips = Flips(n if n > 20 else min(n, 12), 300)
     end = min(300, flips.looked_at)
     words, signs = flips.words(0, end), 2 * signs_of(flips, 0, end) - 1
-    assert flips.n_queries == n
+    assert flips.n_units == n
     np.testing.assert_allclose(module.signed_sums(values, words), (signs @ values).T, 0, 1e-12)
     assert module.n_kept(words).tolist() == (signs > 0).sum(axis=1).tolist()
 

@@ -45,7 +45,7 @@ def exact_tail(values: Floats) -> float:
 
 
 def one_slice(paired: Paired, **options: Any) -> Drawn:
-    every = np.ones(paired.n_queries, np.bool_)
+    every = np.ones(paired.n_units, np.bool_)
     wanted = np.ones(len(paired.left), np.bool_)
     [[found]] = sequential([every], [[paired]], [[wanted]], **options)
     return found

@@ -228,8 +228,13 @@ class Options:
         return {
             one.name: values[one.name]
             for one in options_of(type(self))
-            if values[one.name] != one.default
+            if not _same(values[one.name], one.default)
         }
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Tell whether a value is the default; a table has no answer to `==`."""
+    return value is default or (default is not None and value == default)
 
 
 def options_of(family: type[Options]) -> tuple[Option, ...]:
@@ -242,7 +247,8 @@ def _options_of(family: type[Any]) -> tuple[Option, ...]:
     found = []
     for one in fields(family):
         kinds = [kind for kind in _united(one.type) if kind is not NoneType]
-        kind = kinds[0] if isinstance(kinds[0], type) and len(kinds) == 1 else str
+        plain = isinstance(kinds[0], type) and kinds[0] is not Any and len(kinds) == 1
+        kind = kinds[0] if plain else str
         given = one.metadata["check"]
         choices = get_args(kinds[0]) if get_origin(kinds[0]) is Literal else given
         choices = choices if isinstance(choices, tuple) else ()

@@ -12,11 +12,11 @@ from cranfield.cli.data import (
     judging_options,
     refuse_two_inputs,
 )
-from cranfield.cli.several import Several, place_of, saved_option
+from cranfield.cli.several import Several, clustering_options, place_of, saved_option
 from cranfield.cli.terminal import Format, format_options, note, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import gate
-from cranfield.comparison.settings import Alignment, GateSettings
+from cranfield.comparison.settings import Alignment, Clustering, GateSettings
 from cranfield.comparison.thresholds import by_measure
 from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
@@ -103,6 +103,7 @@ def command(
         limit=_LIMIT,
         undecided=_UNDECIDED,
     ),
+    clustering: Clustering = clustering_options,
     range: tuple[float, float] | None = flags.checked(  # noqa: A002 - the option's name
         _ends,
         group="Statistics",
@@ -136,7 +137,7 @@ def command(
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     of_baseline = None if baseline is None else _file_of(baseline, several)
     files = _files_beside(of_baseline, several)
-    chosen: Any = {**settings.unusual(), **several.options, "range": range}
+    chosen: Any = {**settings.unusual(), **clustering.unusual(), **several.options, "range": range}
     # Without margins, at_least names the measures.
     measures = several.measures(DEFAULT_MEASURES) if names or baseline is not None else None
     if settings.at_least is not None and not saved:  # --rel is for these measures, too

@@ -18,7 +18,7 @@ from cranfield.cli.data import (
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.settings import Alignment, Settings
+from cranfield.comparison.settings import Alignment, Clustering, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
@@ -95,7 +95,11 @@ class Several:
             click.get_current_context().with_resource(as_typed(typed))
 
     def compared(
-        self, settings: Settings, baseline: str | None, slices: str | None = None
+        self,
+        settings: Settings,
+        baseline: str | None,
+        slices: str | None = None,
+        clustering: Clustering = Clustering(),
     ) -> Comparison:
         """Return the comparison of the systems; the baseline may be named by its file."""
         files, measures = self.files, self.measures(DEFAULT_MEASURES)
@@ -112,7 +116,8 @@ class Several:
                 refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
                 files.insert(0, files.pop(at))
                 baseline = self.saved_name(files[0])
-        chosen: Any = {**settings.unusual(), **self.options, "baseline": baseline}
+        chosen: Any = {**settings.unusual(), **clustering.unusual(), **self.options}
+        chosen["baseline"] = baseline
         return compare(judgments, opened, measures, slices=slices, **chosen)
 
     @property
@@ -141,6 +146,8 @@ saved_option = flags.option(
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
 )
 
+clustering_options = flags.family(Clustering, group="Statistics", clusters={"metavar": "FILE"})
+
 
 @dataclass(frozen=True)
 class Comparing:
@@ -149,6 +156,7 @@ class Comparing:
     names: tuple[str, ...]  # of the measures
     baseline: str | None
     settings: Settings
+    clustering: Clustering
     saved: bool
     alignment: Alignment
     slices: str | None
@@ -162,7 +170,7 @@ class Comparing:
             *(qrels, runs, self.names, self.saved, self.alignment, self.rel),
             *(self.judging, self.data),
         )
-        return several.compared(self.settings, self.baseline, self.slices)
+        return several.compared(self.settings, self.baseline, self.slices, self.clustering)
 
 
 comparing_options = flags.gathered(
@@ -175,6 +183,7 @@ comparing_options = flags.gathered(
             "[default: the first]",
         ),
         "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
+        "clustering": clustering_options,
         "saved": saved_option,
         "alignment": flags.family(Alignment, group="Files"),
         "slices": flags.slices("compare on those of each label separately, too"),

@@ -16,6 +16,7 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.clusters import Clusters, clusters_of
 from cranfield.comparison.score_columns import (
     Columns,
     columns_of,
@@ -23,7 +24,7 @@ from cranfield.comparison.score_columns import (
     known_measure,
     without_number,
 )
-from cranfield.comparison.settings import Alignment, Missing
+from cranfield.comparison.settings import Alignment, Clustering, Missing
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
@@ -93,6 +94,7 @@ class Aligned:
     notes: tuple[Note, ...]  # on the data
     recipe: Mapping[str, Any]
     source: "Evaluated | None" = None  # if they were evaluated here
+    clusters: Clusters | None = None  # of the queries, if some depend on one another
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""
@@ -148,6 +150,7 @@ def align(
     alignment: Alignment = Alignment(),
     judging: Judging = Judging(),
     reading: Reading = Reading(),
+    clustering: Clustering | None = None,
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
 
@@ -161,6 +164,7 @@ def align(
         alignment: what to do with missing scores, and what columns of saved ones are.
         judging: how runs are judged, except which queries count: that depends on `alignment`.
         reading: how judgments and runs are read.
+        clustering: which queries depend on one another; None: it does not matter.
 
     Raises:
         InputError: a score is missing or not a number; there is no system, or no query.
@@ -168,6 +172,21 @@ def align(
         OptionError: options of reading or judging, with scores that exist already.
 
     """
+    found = _scores(qrels, runs, measures, alignment, judging, reading)
+    if clustering is None:
+        return found
+    clusters, notes = clusters_of(clustering, found.query_ids)
+    return replace(found, clusters=clusters, notes=(*found.notes, *notes))
+
+
+def _scores(
+    qrels: Any,
+    runs: Any,
+    measures: MeasuresLike | None,
+    alignment: Alignment,
+    judging: Judging,
+    reading: Reading,
+) -> Aligned:
     missing = alignment.missing
     refuse_mapping(measures)
     both: tuple[Qrels, Run | dict[str, Run]] | None = None

@@ -54,11 +54,11 @@ def tukey(paired: Paired) -> Floats:
     anova = Anova.of(paired.values)
     if anova is None:
         return np.full(len(paired.left), np.nan)
-    difference = np.abs(paired.totals) / paired.n_queries
+    difference = np.abs(paired.totals) / paired.n_units
     difference[np.abs(paired.totals) <= paired.slack] = 0.0
     if anova.residual == 0:
         return np.where(difference == 0, 1.0, np.nan)
-    q = difference / np.sqrt(anova.residual / paired.n_queries)
+    q = difference / np.sqrt(anova.residual / paired.n_units)
     p = np.ones(len(q))
     some = q > 0
     n_systems = paired.values.shape[1]

@@ -9,7 +9,15 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.alignment import Aligned, hash_of
-from cranfield.comparison.effects import FEW, cliff, effects_of
+from cranfield.comparison.effects import (
+    FEW,
+    Doubt,
+    cliff,
+    design_effect,
+    doubt_of,
+    effects_of,
+    skewness,
+)
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
@@ -66,7 +74,13 @@ class Cell:
         # What is compared: logarithms if the measure has a geometric mean.
         self.paired = Paired(logs(self.known, self.scores), left, right)
         self.moments = Moments.of(self.paired)
-        self.flips = Flips(len(self.scores), settings.flips, settings.seed)
+        # What is tested: queries, or whole clusters of these.
+        self.cluster = None if aligned.clusters is None else aligned.clusters.among(queries.rows)
+        self.units, self.of_units = self.paired, self.moments
+        if self.cluster is not None:
+            self.units = self.paired.summed(self.cluster)
+            self.of_units = Moments.of(self.units)
+        self.flips = Flips(self.units.n_units, settings.flips, settings.seed)
         means = [mean(column) for column in self.paired.values.T]
         # Each system's: (n_systems,).
         self.means = list(map(math.exp, means)) if is_geometric(self.known) else means
@@ -74,7 +88,7 @@ class Cell:
     @property
     def sample(self) -> Sample:
         """The pairs to test."""
-        return Sample(self.queries.rows, self.paired, self.moments, self.flips)
+        return Sample(self.queries.rows, self.units, self.of_units, self.flips)
 
 
 class Comparisons(NamedTuple):
@@ -105,6 +119,7 @@ def result_of(
         **_differences(cell, tested),
         **_tests(cell, tested, corrected, family),
         **_effects(cell),
+        **_clustered(cell),
         **_unjudged(cell, bounds),
     }
     columns = [_listed(column, len(corrected)) for column in found.values()]
@@ -121,7 +136,8 @@ def result_of(
         pairs,
         family.n,
         _letters(cell, pairs) if settings.all_pairs else None,
-        tuple(remarks_on(cell.known, pairs, cell.flips, settings, family.n, cell.rising)),
+        tuple(remarks_on(cell.known, pairs, _doubts(cell), cell.flips, settings, family.n)),
+        None if cell.cluster is None else cell.units.n_units,
     )
 
 
@@ -149,7 +165,7 @@ def _differences(cell: Cell, tested: Tested) -> dict[str, Any]:
     return {
         "system": [names[a] for a in left],
         "other": [names[b] for b in right],
-        "n": cell.paired.n_queries,
+        "n": cell.paired.n_units,
         "mean": [means[a] for a in left],
         "other_mean": others,
         "scale": "ratio" if by_ratio else "difference",
@@ -174,7 +190,7 @@ def _percent(difference: float | None, mean: float, ratio: float | None) -> floa
 def _tests(cell: Cell, tested: Tested, corrected: Floats, family: Comparisons) -> dict[str, Any]:
     """Return p-values, verdicts, and the differences that this many queries can detect."""
     settings, flips = cell.settings, cell.flips
-    several = flips.n_queries > 1
+    several = flips.n_units > 1
     p = _listed(tested.p)
     significant = [bool(one) for one in corrected <= settings.alpha]  # NaN is not
     shown, told = _belief(cell), significant
@@ -189,14 +205,13 @@ def _tests(cell: Cell, tested: Tested, corrected: Floats, family: Comparisons) -
         way = (wins - losses) * 1.0
     better = way > 0 if cell.rising else way < 0
     smallest = [
-        detectable(flips.n_queries, alpha=family.level(settings, one)) if several else None
+        detectable(flips.n_units, alpha=family.level(settings, one)) if several else None
         for one in (False, True)
     ]
-    sd = _listed(cell.moments.sd)
     return {
         "p": p,
         "p_adjusted": corrected,
-        "p_t": t_test(cell.moments) if several else p,
+        "p_t": t_test(cell.of_units) if several else p,
         "p_error": tested.error,
         "exact": settings.test in ("randomization", "wilcoxon") and flips.exact,
         "method": tested.method,
@@ -206,11 +221,11 @@ def _tests(cell: Cell, tested: Tested, corrected: Floats, family: Comparisons) -
                 better.tolist(), (way != 0).tolist(), told, strict=True
             )
         ],
-        "sd": sd,
+        "sd": cell.moments.sd,
         **shown,
         "detectable": [
             None if (least := smallest[one]) is None or not spread else least * spread
-            for one, spread in zip(significant, sd, strict=True)
+            for one, spread in zip(significant, _listed(cell.of_units.sd), strict=True)
         ],
     }
 
@@ -221,18 +236,18 @@ def _belief(cell: Cell) -> dict[str, Any]:
     if rope is None and cell.settings.test != "bayes":
         return {}
     names = ["probability_better", "probability_same", "probability_worse"]
-    found = map(_listed, beliefs(cell.moments, rope or 0.0))
+    found = map(_listed, beliefs(cell.of_units, rope or 0.0))
     return dict(zip(names if cell.rising else names[::-1], found, strict=True))
 
 
 def _effects(cell: Cell) -> dict[str, Any]:
     """Return effect sizes, and on which queries the systems of each pair differ."""
-    paired, tie, n = cell.paired, cell.settings.tie, cell.paired.n_queries
+    paired, tie, n = cell.paired, cell.settings.tie, cell.paired.n_units
     wins, ties, losses = signs(paired, tie)
     deltas = cliff(paired, tie)
     if not cell.rising:
         wins, losses, deltas = losses, wins, 0.0 - deltas
-    differs = np.abs(paired.differences) > min(tie, TIE)
+    differs = _differs(cell)
     changed = np.count_nonzero(differs, axis=0)
 
     def changes(pair: int) -> tuple[Change, ...]:
@@ -253,6 +268,41 @@ def _effects(cell: Cell) -> dict[str, Any]:
     }
 
 
+def _differs(cell: Cell) -> Bools:
+    """Return on which queries the systems of each pair differ: (n_queries, n_pairs)."""
+    found: Bools = np.abs(cell.paired.differences) > min(cell.settings.tie, TIE)
+    return found
+
+
+def _clustered(cell: Cell) -> dict[str, Any]:
+    """Return how many clusters there are, and what they do to the error, if there are any."""
+    if cell.cluster is None:
+        return {}
+    return {
+        "clusters": cell.units.n_units,
+        "changed_clusters": np.count_nonzero(_units_that_differ(cell), axis=0),
+        "design_effect": design_effect(cell.of_units, cell.moments),
+    }
+
+
+def _units_that_differ(cell: Cell) -> Bools:
+    """Return in which units the systems of each pair differ on a query: (n_units, n_pairs)."""
+    differs = _differs(cell)
+    if cell.cluster is None:
+        return differs
+    found = np.zeros((cell.units.n_units, differs.shape[1]), np.bool_)
+    np.logical_or.at(found, cell.cluster, differs)
+    return found
+
+
+def _doubts(cell: Cell) -> list[Doubt | None]:
+    """Return why the test and the interval of each pair may be wrong."""
+    changed = np.count_nonzero(_units_that_differ(cell), axis=0).tolist()
+    skews = _listed(skewness(cell.units, cell.of_units))
+    n = cell.units.n_units
+    return [doubt_of(n, *one) for one in zip(changed, skews, strict=True)]
+
+
 def _unjudged(cell: Cell, bounds: PairBounds | None) -> dict[str, Any]:
     """Return bounds of the differences over all grades of the unjudged documents, if known."""
     if bounds is None:
@@ -269,7 +319,7 @@ def _unjudged(cell: Cell, bounds: PairBounds | None) -> dict[str, Any]:
 def _systems(cell: Cell) -> list[System]:
     """Return each system's mean with its own interval, and how much of its ranking is judged."""
     judged = judged_shares(cell.aligned, cell.measure, cell.queries.rows)
-    means = mean_intervals(cell.known, cell.scores, cell.settings.alpha)
+    means = mean_intervals(cell.known, cell.scores, cell.settings.alpha, cell.cluster)
     rows = zip(cell.aligned.names, means, judged, strict=True)
     return [System(name, *own, *share) for name, own, share in rows]
 

@@ -21,11 +21,14 @@ from cranfield.comparison.remarks import DRAWN
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
+    Clustering,
+    ClusteringOptions,
     Correction,
     Settings,
     SettingsOptions,
 )
 from cranfield.data.judging import Judging
+from cranfield.errors import OptionError
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
@@ -36,12 +39,12 @@ from cranfield.scoring.joint_bounds import PairBounds
 from cranfield.scoring.slices import Slice, slices_of
 
 
-class CompareOptions(SettingsOptions, AlignmentOptions, HowOptions, total=False):
+class CompareOptions(SettingsOptions, ClusteringOptions, AlignmentOptions, HowOptions, total=False):
     """The options of `compare`, as keywords."""
 
 
 @watched
-@takes(Settings, Alignment, Reading, Judging, Watching, without=("queries",))
+@takes(Settings, Clustering, Alignment, Reading, Judging, Watching, without=("queries",))
 def compare(
     qrels: Any,
     runs: Any = None,
@@ -62,8 +65,8 @@ def compare(
         slices: labels of queries; the queries of each label are also compared alone: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels.
-        **options: each option of `Settings` and `Alignment`; for judgments and runs, also of
-            `Reading` and `Judging`.
+        **options: each option of `Settings`, `Clustering` and `Alignment`; for judgments and runs,
+            also of `Reading` and `Judging`.
 
     A measure with a geometric mean, such as GMAP, is compared by the ratio of the geometric means:
     differences of logarithms are tested, and `tie` and `rope` are differences of logarithms, too.
@@ -94,7 +97,8 @@ def compare(
     refuse_others(compare, options, _more)
     settings = Settings.of(options)
     aligned = align(
-        qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)
+        *(qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
+        Clustering.of(options),
     )
     found = compared(aligned, settings, slices)
     warn_of(found.notes)
@@ -112,6 +116,8 @@ def compared(
     if not settings.all_pairs:
         named = aligned.names[0] if settings.baseline is None else settings.baseline
         settings = replace(settings, baseline=aligned.baseline(named))
+    if aligned.clusters is not None:
+        _check_clusters(settings)
     left, right = _pairs(aligned.names, settings.baseline)
     unknown: list[PairBounds | None] = [None] * len(aligned.measures)
     if unjudged:
@@ -136,6 +142,7 @@ def compared(
     return Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
 
 
+_OF_CLUSTERS = ("randomization", "t", "bayes")  # the tests that take whole clusters
 MANY_DIFFERENCES = 2_000_000  # pairs x queries: with more, all pairs are compared without flips
 
 
@@ -169,6 +176,20 @@ def every_pair(found: Comparison) -> Comparison:
     )
     note = Note("pairs-by-t", "info", text, count=n_pairs)
     return replace(of_all, data_notes=(*of_all.data_notes, note))
+
+
+def _check_clusters(settings: Settings) -> None:
+    """Raise OptionError for a test or a correction that takes queries as independent."""
+    if settings.test not in _OF_CLUSTERS:
+        raise OptionError(
+            f"test={settings.test!r} takes queries as independent; with clusters, choose one of "
+            f"{', '.join(map(repr, _OF_CLUSTERS))}"
+        )
+    if settings.correction in ("tukey", "rtukey"):
+        raise OptionError(
+            f"correction={settings.correction!r} takes queries as independent; with clusters, "
+            "choose another, such as 'holm' or 'maxt'"
+        )
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:
@@ -216,7 +237,7 @@ def _of_family(
     family: Sequence[Cell], tested: Sequence[Tested]
 ) -> list[tuple[Floats, Comparisons]]:
     """Return the corrected p-values of each cell of a family: (n_pairs,) each; and the family."""
-    settings, paired = family[0].settings, family[0].paired
+    settings, paired = family[0].settings, family[0].units
     p = np.concatenate([test.p for test in tested])
     n = len(p)
     if settings.correction in ("tukey", "rtukey"):  # these have no baseline
@@ -225,7 +246,7 @@ def _of_family(
     match settings.correction if len(p) else "none":
         case "maxt":
             if len(family) > 1:
-                differences = [cell.paired.differences for cell in family]
+                differences = [cell.units.differences for cell in family]
                 paired = Paired.of(np.concatenate(differences, axis=1))
             corrected = step_down(paired, family[0].flips)
         case "tukey":

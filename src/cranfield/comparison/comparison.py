@@ -175,13 +175,14 @@ class Comparison(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, as for JSON, with what is needed to repeat it.
 
-        `scores` are in the order of `query_ids`.
+        `scores`, and `clusters` if there are any, are in the order of `query_ids`.
         """
         return {
             "settings": self.settings.to_dict(),
             "recipe": dict(self.aligned.recipe),
             "systems": list(self.aligned.names),
             "query_ids": list(self.aligned.query_ids),
+            **({} if (own := self.aligned.clusters) is None else {"clusters": list(own.labels)}),
             "scores": {
                 measure: dict(zip(self.aligned.names, columns.T.tolist(), strict=True))
                 for measure, columns in zip(self.aligned.measures, self.aligned.values, strict=True)

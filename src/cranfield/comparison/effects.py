@@ -47,7 +47,7 @@ def cliff(paired: Paired, tie: float = TIE) -> Floats:
     less the share of those that are less (Cliff, Psychological Bulletin 1993). Scores are not
     paired by their queries: it is not an effect size of paired differences.
     """
-    rising, n = np.sort(paired.values, axis=0), paired.n_queries
+    rising, n = np.sort(paired.values, axis=0), paired.n_units
     found = []
     for ours, theirs in zip(rising.T[paired.left], rising.T[paired.right], strict=True):
         below = np.searchsorted(theirs, ours - tie).sum()
@@ -65,11 +65,22 @@ def _by(mean: Floats, spread: Floats) -> Floats:
 def skewness(paired: Paired, moments: Moments) -> Floats:
     """Return the skewness of each pair's differences: (n_pairs,); NaN where nothing varies.
 
+    Where units are clusters, of what each adds to the variance.
+
     The third central moment by the second to the power of 3/2, both without correction for bias.
     """
-    centred = paired.differences - moments.mean
+    centred = paired.centred
     second, third = (centred**2).mean(axis=0), (centred**3).mean(axis=0)
     return _by(third, np.where(moments.sd > 0, second, 0.0) ** 1.5)
+
+
+def design_effect(of_clusters: Moments, of_queries: Moments) -> Floats:
+    """Return how much larger the variance of a mean is than that of independent queries.
+
+    (n_pairs,); NaN where nothing varies. So many times as many queries are needed (Kish, Survey
+    Sampling, 1965).
+    """
+    return _by(of_clusters.error**2, of_queries.error**2)
 
 
 def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:

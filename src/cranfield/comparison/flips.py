@@ -1,5 +1,8 @@
 """Sign flips: the signs of queries, all or drawn by chance, and sums of scores with them.
 
+Where queries depend on one another, as those of one user, whole clusters of queries are flipped: a
+unit is a query, or such a cluster.
+
 All pairs of systems share the flips: sums over the queries of each system's scores, with their
 signs, are computed once, and the difference of two of these is the pair's.
 
@@ -12,7 +15,7 @@ parts and threads the flips are gone through.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,41 +40,57 @@ Part = tuple[int, int]  # the number of the first flip, and of the one after the
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """Several systems' scores for the same queries, and which systems are to be compared.
+    """Several systems' scores for the same units, and which systems are to be compared.
 
-    The difference of a pair is that of the system `left` minus that of `right`.
+    The difference of a pair is that of the system `left` minus that of `right`. The score of a
+    cluster is the sum of its queries' scores.
     """
 
-    values: Floats  # (n_queries, n_systems)
+    values: Floats  # (n_units, n_systems)
     left: Ints  # (n_pairs,) columns of values
     right: Ints  # (n_pairs,)
+    sizes: Floats | None = None  # (n_units,) queries of each cluster; None: units are queries
 
     @classmethod
     def of(cls, differences: Floats) -> "Paired":
-        """Return pairs of which the differences (n_queries, n_pairs) are known."""
+        """Return pairs of which the differences (n_units, n_pairs) are known."""
         n, m = differences.shape
         values = np.concatenate((differences, np.zeros((n, 1))), axis=1)
         return cls(values, np.arange(m), np.full(m, m))
 
+    def summed(self, cluster: Ints) -> "Paired":
+        """Return the same pairs with a unit for each cluster: (n_units,) each unit's cluster.
+
+        Clusters are numbered from 0; each has a query.
+        """
+        values = np.zeros((int(cluster.max(initial=-1)) + 1, self.values.shape[1]))
+        np.add.at(values, cluster, self.values)  # in the order of the queries
+        return replace(self, values=values, sizes=np.bincount(cluster).astype(np.float64))
+
     @property
-    def n_queries(self) -> int:
-        """The number of queries."""
+    def n_units(self) -> int:
+        """The number of queries, or of clusters."""
         return len(self.values)
 
+    @property
+    def n_queries(self) -> float:
+        """The number of queries."""
+        return self.n_units if self.sizes is None else float(self.sizes.sum())
+
     def __len__(self) -> int:
-        """Return how many differences there are: of each pair on each query."""
-        return self.n_queries * len(self.left)
+        """Return how many differences there are: of each pair on each unit."""
+        return self.n_units * len(self.left)
 
     @kept_while_small
     def differences(self) -> Floats:
-        """Each query's differences, 0 where scores are equal up to rounding.
+        """Each unit's differences, 0 where scores are equal up to rounding.
 
-        (n_queries, n_pairs)
+        (n_units, n_pairs)
         """
         # A pair's differences are adjacent in memory: that is the order in which they are added.
         scores = np.ascontiguousarray(self.values.T)
-        found = np.empty((len(self.left), self.n_queries))
-        step = max(1, _CELLS // (4 * max(1, self.n_queries)))  # pairs that fit in a core's cache
+        found = np.empty((len(self.left), self.n_units))
+        step = max(1, _CELLS // (4 * max(1, self.n_units)))  # pairs that fit in a core's cache
         for begin in range(0, len(found), step):
             some = slice(begin, begin + step)
             left, right = scores[self.left[some]], scores[self.right[some]]
@@ -83,6 +102,27 @@ class Paired:
     def totals(self) -> Floats:
         """The sums of the differences: (n_pairs,)."""
         found: Floats = self.differences.sum(axis=0)
+        return found
+
+    @cached_property
+    def means(self) -> Floats:
+        """The mean differences of the queries, 0 where they are only rounding: (n_pairs,)."""
+        found: Floats = self.totals / self.n_queries
+        found[np.abs(self.totals) <= self.slack] = 0.0
+        return found
+
+    @cached_property
+    def centred(self) -> Floats:
+        """What each unit adds to its pair's variance: (n_units, n_pairs).
+
+        Of queries, the differences minus their mean. Of clusters, their sums minus what the mean
+        gives so many queries, in the unit of a mean (Liang & Zeger, Biometrika 1986).
+        """
+        if self.sizes is None:
+            of_queries: Floats = self.differences - self.means
+            return of_queries
+        found: Floats = self.differences - np.outer(self.sizes, self.means)
+        found *= self.n_units / self.n_queries
         return found
 
     @cached_property
@@ -107,7 +147,7 @@ class Paired:
         return self.basis(self.alone)
 
     def basis(self, alone: Bools) -> tuple[Floats, Ints, Ints]:
-        """Return columns (n_queries, n_columns), and the two whose difference each pair is.
+        """Return columns (n_units, n_columns), and the two whose difference each pair is.
 
         A pair that is `alone` (n_pairs,) has its own column, and -1 for the second one.
         """
@@ -145,7 +185,7 @@ class Paired:
 def signed_sums(values: Floats, words: Words) -> Floats:
     """Return the sums of each column's values, with the signs of each flip: (n_columns, n_flips).
 
-    `values` is (n_queries, n_columns), `words` what `Flips.words` returns for as many queries.
+    `values` is (n_units, n_columns), `words` what `Flips.words` returns for as many units.
     """
     n, width = values.shape
     n_octets = -(-n // 8)
@@ -180,26 +220,26 @@ def _tables(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Flips:
-    """Signs for n queries: all there are, if there are few queries, or `drawn` by chance.
+    """Signs for n units: all there are, if there are few units, or `drawn` by chance.
 
-    The signs of a flip depend on the seed, its number and the number of queries, and on nothing
-    else. Where all are tried, only those that keep the first query's sign are looked at: the others
+    The signs of a flip depend on the seed, its number and the number of units, and on nothing
+    else. Where all are tried, only those that keep the first unit's sign are looked at: the others
     are their negatives.
     """
 
-    n_queries: int
+    n_units: int
     drawn: int = FLIPS
     seed: int = SEED
 
     @property
     def exact(self) -> bool:
         """Whether all flips are tried."""
-        return self.n_queries <= ALL_UP_TO
+        return self.n_units <= ALL_UP_TO
 
     @property
     def looked_at(self) -> int:
         """How many flips `signs` goes through."""
-        return 2 ** max(self.n_queries - 1, 0) if self.exact else self.drawn
+        return 2 ** max(self.n_units - 1, 0) if self.exact else self.drawn
 
     def parts(self, width: int = 1) -> Iterator[Part]:
         """Yield the flips in parts: the number of a first one, and of the one after the last.
@@ -216,15 +256,15 @@ class Flips:
 
     @property
     def _n_words(self) -> int:
-        return _n_words(self.n_queries)
+        return _n_words(self.n_units)
 
     def words(self, begin: int, end: int) -> Words:
         """Return the signs of the flips from number `begin` to before `end`: (n_words, n_flips).
 
-        Each query has a bit, 1 for plus: eight to a byte, the first one the highest, and eight
+        Each unit has a bit, 1 for plus: eight to a byte, the first one the highest, and eight
         bytes to a word of 64 bits, in the order of memory. Unused bits of the last word are 0.
         """
-        n = self.n_queries
+        n = self.n_units
         if self.exact:
             drawn = np.arange(begin, end, dtype=np.uint64)
             if n:
@@ -253,25 +293,31 @@ class Flips:
         return least
 
 
-def _n_words(n_queries: int) -> int:
-    return max(1, -(-n_queries // 64))
+def _n_words(n_units: int) -> int:
+    return max(1, -(-n_units // 64))
 
 
-def random_words(n_queries: int, begin: int, end: int, seed: int, stream: int = 0) -> Words:
+def random_words(n_units: int, begin: int, end: int, seed: int, stream: int = 0) -> Words:
     """Return signs drawn by chance, as `Flips.words` does: (n_words, n_flips).
 
     They depend on these five numbers alone; streams of one seed share no signs.
     """
-    each = _n_words(n_queries)
+    each = _n_words(n_units)
     source = np.random.PCG64(seed).jumped(stream).advance(begin * each)
     drawn = source.random_raw((end - begin) * each).astype("<u8", copy=False)
     words = np.ascontiguousarray(drawn.reshape(end - begin, each).T).view(np.uint64)
     octets = words[-1:].view(np.uint8).reshape(-1, 8)
-    octets &= np.packbits(np.arange(64 * (each - 1), 64 * each) < n_queries)
+    octets &= np.packbits(np.arange(64 * (each - 1), 64 * each) < n_units)
     return words
 
 
-def n_kept(words: Words) -> Ints:
-    """Return how many queries keep their sign under each flip: (n_flips,)."""
+def n_kept(words: Words, sizes: Floats | None = None) -> Ints:
+    """Return how many queries keep their sign under each flip: (n_flips,).
+
+    `sizes` are how many queries the units have: (n_units,). None: one each.
+    """
+    if sizes is not None:  # whole numbers, so that their sums are exact
+        kept: Ints = ((sizes.sum() + signed_sums(sizes[:, None], words)[0]) / 2).astype(np.int64)
+        return kept
     found: Ints = np.bitwise_count(words).sum(axis=0, dtype=np.int64)
     return found

@@ -22,8 +22,8 @@ import numpy as np
 
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
 from cranfield.comparison.betting import BETS
-from cranfield.comparison.effects import FEW, doubt_of, skewness
-from cranfield.comparison.flips import MANY, Paired
+from cranfield.comparison.effects import FEW, design_effect, doubt_of, skewness
+from cranfield.comparison.flips import MANY
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
 from cranfield.comparison.noninferiority import (
     Held,
@@ -37,6 +37,8 @@ from cranfield.comparison.scale import cut, is_geometric
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
+    Clustering,
+    ClusteringOptions,
     GateSettings,
     GateSettingsOptions,
 )
@@ -48,18 +50,20 @@ from cranfield.errors import InputError, OptionError
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
-from cranfield.render.numbers import or_none, queries_of
+from cranfield.render.numbers import number_of, or_none, queries_of
 from cranfield.scoring.arguments import Reading, may_be_measures
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
 from cranfield.scoring.sides import hold_both
 
 
-class GateOptions(GateSettingsOptions, AlignmentOptions, HowOptions, total=False):
+class GateOptions(
+    GateSettingsOptions, ClusteringOptions, AlignmentOptions, HowOptions, total=False
+):
     """The options of `gate`, as keywords."""
 
 
 @watched
-@takes(GateSettings, Alignment, Reading, Judging, Watching, without=("queries",))
+@takes(GateSettings, Clustering, Alignment, Reading, Judging, Watching, without=("queries",))
 def gate(
     qrels: Any,
     runs: Any = None,
@@ -98,8 +102,8 @@ def gate(
         baseline: the name of the system that the others are compared with, or its file.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
-        **options: each option of `GateSettings` and `Alignment`; for judgments and runs, also of
-            `Reading` and `Judging`.
+        **options: each option of `GateSettings`, `Clustering` and `Alignment`; for judgments and
+            runs, also of `Reading` and `Judging`.
 
     Returns:
         A Gate: a verdict for each system and measure, the notes, and the recipe that repeats it.
@@ -139,8 +143,14 @@ def gate(
     of_margin = of_margin if stated is not None else []
     asked = None if of_margin is None else list(dict.fromkeys([*of_margin, *least]))
     aligned = align(
-        qrels, runs, asked, Alignment.of(options), Judging.of(options), Reading.of(options)
+        *(qrels, runs, asked, Alignment.of(options), Judging.of(options), Reading.of(options)),
+        Clustering.of(options),
     )
+    if aligned.clusters is not None and settings.test == "bounded":
+        raise OptionError(
+            "test='bounded' takes queries as independent; with clusters, choose one of "
+            "'randomization', 't'"
+        )
     others = list(aligned.names)
     notes: list[Note] = []
     contrasts: list[Contrast] = []
@@ -175,8 +185,9 @@ def _recipe(
     aligned: Aligned, settings: GateSettings, ranges: Mapping[str, list[float]]
 ) -> dict[str, Any]:
     """Return what is needed to repeat a gate, apart from the margin and the thresholds."""
-    ids = aligned.query_ids
-    drawn = settings.drawn(len(ids))
+    ids, clusters = aligned.query_ids, aligned.clusters
+    n_units = len(ids) if clusters is None else len(set(clusters.code.tolist()))
+    drawn = settings.drawn(n_units)
     return {
         "limit": settings.limit,
         "equivalence": settings.equivalence,
@@ -188,6 +199,8 @@ def _recipe(
         "ranges": ranges,
         "bets": BETS if settings.test == "bounded" else None,
         "n_queries": len(ids),
+        "n_clusters": None if clusters is None else n_units,
+        "clusters": None if clusters is None else list(clusters.labels),
         "queries_sha256": hash_of(ids),
         **aligned.recipe,
     }
@@ -232,7 +245,9 @@ def _verdict(
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Verdict:
-    n, changed, sd = tested.moments.n, int(tested.changed[i]), or_none(tested.moments.sd[i])
+    n, sd = tested.moments.n, or_none(tested.moments.sd[i])
+    units, few = tested.of_units.n, int(tested.changed[i])  # what is tested
+    changed = int(np.count_nonzero(np.abs(contrast.gains[:, i]) > TIE))
     margin, is_bounded = contrast.margin, settings.test == "bounded"
     outcome = outcome_of(tested, i, settings)
     if not changed and contrast.at_worst:  # for example, with judgments of other documents
@@ -248,10 +263,11 @@ def _verdict(
     needed = None
     if outcome == "UNDECIDED" and changed and sd is not None and not is_bounded:
         # With fewer, too few queries would differ.
-        differing = math.ceil(FEW * n / changed) if changed < FEW else 0
-        needed = max(queries_to_pass(settings, margin, sd), differing)
+        differing = math.ceil(FEW * units / few) if few < FEW else 0
+        needed = max(queries_to_pass(settings, margin, float(tested.of_units.sd[i])), differing)
+        needed = needed if contrast.cluster is None else math.ceil(needed * n / units)
     kept = settings.changes
-    if kept is None and changed < FEW:
+    if kept is None and few < FEW:
         kept = changed
     elif kept is None:
         kept = 0 if outcome == "PASS" else WORST
@@ -277,7 +293,18 @@ def _verdict(
         scale="ratio" if is_geometric(contrast.known) else "difference",
         method=tested.method[i],
         changes=_changes(contrast, i, query_ids, kept),
+        **({} if contrast.cluster is None else _clustered(tested, i)),
     )
+
+
+def _clustered(tested: Held, i: int) -> dict[str, Any]:
+    """Return how many clusters there are, how many changed, and what they do to the error."""
+    effect = design_effect(tested.of_units, tested.moments)
+    return {
+        "clusters": tested.of_units.n,
+        "changed_clusters": int(tested.changed[i]),
+        "design_effect": or_none(effect[i]),
+    }
 
 
 def _changes(contrast: Contrast, i: int, query_ids: Sequence[str], most: int) -> tuple[Change, ...]:
@@ -358,10 +385,11 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
                 f"{loss}; these {are}."
             )
         yield Note("identical", "info", said, one.n, named)
-    elif one.changed < FEW and settings.test != "bounded":
-        verb = "differs" if one.changed == 1 else "differ"
+    elif (few := one.changed_units) < FEW and settings.test != "bounded":
+        verb = "differs" if few == 1 else "differ"
         rare = "difference" if settings.equivalence else "loss"
-        said = f"only {one.changed} of {queries_of(one.n)} {verb}"
+        of_all = queries_of(one.n) if one.clusters is None else number_of(one.clusters, "cluster")
+        said = f"only {few} of {of_all} {verb}"
         if one.outcome == "PASS":
             mean = "the same" if settings.equivalence else "not lower"
             said += f": it passes as its mean is {mean}, but a rare, large {rare} is not ruled out."
@@ -369,7 +397,7 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
             said += ", which is few for limits of a mean."
         else:
             said += f", too few for limits of a mean: a rare, large {rare} is not ruled out."
-        yield Note("few-changes", "warning", said, one.changed, named)
+        yield Note("few-changes", "warning", said, few, named)
     if one.queries_needed is not None and one.queries_needed <= one.n:
         said = "has as many queries as needed: the true difference may be near the margin."
         yield Note("near-margin", "info", said, one.n, named)
@@ -378,12 +406,13 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
 def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
     """Yield a note on each system whose differences are skewed for so many queries."""
     weights = np.ones(len(contrast.base)) if contrast.weights is None else contrast.weights
-    paired = Paired.of(contrast.gains + contrast.margin * weights[:, None])
+    paired = contrast.paired(contrast.gains + contrast.margin * weights[:, None])
+    units = "queries" if contrast.cluster is None else "clusters"
     skews = skewness(paired, Moments.of(paired))
     for one, skew in zip(verdicts, skews.tolist(), strict=True):
-        if doubt_of(one.n, one.changed, skew) == "skewed":
+        if doubt_of(paired.n_units, one.changed_units, skew) == "skewed":
             said = (
                 f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
-                f"narrow; {math.ceil(25 * skew**2):,} queries would be enough."
+                f"narrow; {math.ceil(25 * skew**2):,} {units} would be enough."
             )
             yield Note("skewed", "warning", said, one.n, f"{one.system} ({one.measure})")

@@ -131,6 +131,7 @@ def contrast_of(
         gains if rising else -gains,
         size,
         weights,
+        cluster=None if aligned.clusters is None else aligned.clusters.code,
         measure=measure,
         known=known,
         rising=rising,

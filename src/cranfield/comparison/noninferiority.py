@@ -32,13 +32,34 @@ class Question:
     margin: float
     weights: Floats | None = None  # if the margin is a share: the baseline's scores, with mean 1
     reach: Reach | None = None  # for the bounded test
+    cluster: Ints | None = None  # (n_queries,) of each query, numbered from 0; None: independent
+
+    def paired(self, gains: Floats) -> Paired:
+        """Return differences of the queries (n_queries, n) as what is tested, such as clusters."""
+        found = Paired.of(gains)
+        return found if self.cluster is None else found.summed(self.cluster)
+
+    def of_units(self, values: Floats) -> Floats:
+        """Return the values of what is tested, in the unit of a mean: (n_units, n)."""
+        if self.cluster is None:
+            return values
+        summed = self.paired(values)
+        return summed.values[:, :-1] * (summed.n_units / summed.n_queries)
+
+    @property
+    def changed_units(self) -> Ints:
+        """How many queries, or clusters with a query, differ: (n_systems,)."""
+        differs = np.abs(self.gains) > TIE
+        found: Ints = np.count_nonzero(self.paired(differs * 1.0).values[:, :-1], axis=0)
+        return found
 
 
 class Held(NamedTuple):
     """One measure's differences, tested against -margin, 0 and margin."""
 
-    moments: Moments
-    changed: Ints  # queries that differ: (n_systems,)
+    moments: Moments  # of the queries
+    of_units: Moments  # of what is tested: queries, or clusters
+    changed: Ints  # of these units, those that differ: (n_systems,)
     lower: Floats  # one-sided limits of the mean: (n_systems,)
     upper: Floats
     above: Bools  # whether the mean is shown to be above -margin, 0, margin: (3, n_systems)
@@ -53,10 +74,12 @@ def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
 
     With more than `many` queries, Student's t replaces the sign flips where the limits agree.
     """
-    (n, k), gains, alpha = question.gains.shape, question.gains, settings.alpha
+    gains, alpha, k = question.gains, settings.alpha, question.gains.shape[1]
     bounds = np.repeat([[-question.margin], [0.0], [question.margin]], k, axis=1)
-    moments = Moments.of(Paired.of(gains))
-    changed = np.count_nonzero(np.abs(gains) > TIE, axis=0)
+    moments = of_units = Moments.of(Paired.of(gains))
+    if question.cluster is not None:
+        of_units = Moments.of(question.paired(gains))
+    n, changed = of_units.n, question.changed_units
     drawn = settings.drawn(n)
     method: GateMethod | None = None
     if question.reach is not None:
@@ -65,13 +88,17 @@ def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
         none = np.full((3, k), np.nan)
         shown = _told((none[0], none[0], none, none), alpha)
     elif drawn is None:
-        shown = _t(question, moments, bounds, settings)
-    elif n > many:
+        shown = _t(question, of_units, bounds, settings)
+    elif n > many and question.cluster is None:
         return _of_many(question, moments, changed, bounds, settings, drawn)
     else:
-        shown = _told(one_sided(gains, bounds, drawn, alpha, question.weights), alpha)
+        weights = question.weights
+        if question.cluster is not None:  # a bound applies to each cluster as to its queries
+            each = np.ones(len(gains)) if weights is None else weights
+            weights = question.of_units(each[:, None])[:, 0]
+        shown = _told(one_sided(question.of_units(gains), bounds, drawn, alpha, weights), alpha)
         method = "exact" if drawn.exact else "drawn"
-    return Held(moments, changed, *shown, [method] * k)
+    return Held(moments, of_units, changed, *shown, [method] * k)
 
 
 def _told(
@@ -99,7 +126,9 @@ def _of_many(
         flipped = one_sided(gains[:, far], bounds[:, far], drawn, alpha, weights)
         for column, by_flips in zip(shown, _told(flipped, alpha), strict=True):
             column[..., far] = by_flips
-    return Held(moments, changed, *shown, ["t" if one else "drawn" for one in near.tolist()])
+    return Held(
+        moments, moments, changed, *shown, ["t" if one else "drawn" for one in near.tolist()]
+    )
 
 
 def outcome_of(tested: Held, i: int, settings: GateSettings) -> Outcome:
@@ -153,22 +182,22 @@ def _t(
 ) -> tuple[Floats, Floats, Bools, Bools, Floats, Floats]:
     """Return the limits of the mean, and whether it is above or below the bounds, by the t test.
 
-    Where the bounds are shares, p tests the queries' differences minus the bound's share of the
-    baseline. The limits are Fieller's; where the baseline's scores vary so much that these do not
-    exist, they are the limits of the differences that p tests. Without variance there is no
-    p-value, and both limits are the mean; with fewer queries than the sign flips need for
-    significance, there are no limits.
+    `moments` are those of what is tested, queries or clusters. Where the bounds are shares, p tests
+    the queries' differences minus the bound's share of the baseline. The limits are Fieller's;
+    where the baseline's scores vary so much that these do not exist, they are the limits of the
+    differences that p tests. Without variance there is no p-value, and both limits are the mean;
+    with fewer queries than the sign flips need for significance, there are no limits.
     """
     from scipy.special import stdtr, stdtrit
 
     n, df = moments.n, moments.n - 1
-    weights = np.ones(n) if question.weights is None else question.weights
+    weights = question.weights
     over = moments.mean - bounds
     over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
     error = np.broadcast_to(moments.error, bounds.shape)
-    if question.weights is not None:
-        shifted = [Paired.of(question.gains - np.outer(weights, bound)) for bound in bounds[:, 0]]
-        error = np.array([Moments.of(one).error for one in shifted])
+    if weights is not None:
+        shifted = [question.gains - np.outer(weights, bound) for bound in bounds[:, 0]]
+        error = np.array([Moments.of(question.paired(one)).error for one in shifted])
     far = float(stdtrit(df, 1 - settings.alpha))
     t = student(over, error)
     least = np.finfo(float).tiny  # no p-value is 0
@@ -184,11 +213,12 @@ def _t(
     for farther, nearer in ((2, 1), (1, 0)) if settings.equivalence else ((1, 0),):
         _agree(p_below, below, farther, nearer)
     below[2] |= below[at]
-    spread = float(weights.std(ddof=1)) if question.weights is not None else 0.0
-    flat = 1 - far**2 / n * spread**2
     low, high = moments.mean - far * error, moments.mean + far * error
-    if flat > 0:
-        low, high = _fieller(question.gains, weights, moments, far)
+    limits = None if weights is None else _fieller(question, weights, moments, far)
+    if weights is None:
+        low, high = low[0], high[0]  # the same for all bounds
+    elif limits is not None:
+        low, high = limits
     else:
         low = np.where(above.any(axis=0), np.where(above, low, -np.inf).max(axis=0), low[0])
         high = np.where(below.any(axis=0), np.where(below, high, np.inf).min(axis=0), high[at])
@@ -206,17 +236,22 @@ def _agree(p: Floats, shown: Bools, farther: int, nearer: int) -> None:
     shown[nearer] &= shown[farther]
 
 
-def _fieller(gains: Floats, weights: Floats, moments: Moments, far: float) -> tuple[Floats, Floats]:
+def _fieller(
+    question: Question, weights: Floats, moments: Moments, far: float
+) -> tuple[Floats, Floats] | None:
     """Return the bounds at which t is just `far`: the roots of a quadratic equation.
 
-    Fieller 1954. They exist where the weights' spread is less than sqrt(n) / far.
+    Fieller 1954. They exist where the weights' spread is less than sqrt(n) / far; else None.
     """
     n = moments.n
-    k, centred = far**2 / n, weights - weights.mean()
+    k, centred = far**2 / n, question.paired(weights[:, None]).centred[:, 0]
     variance = float((centred**2).sum()) / (n - 1)
-    together = (centred[:, None] * (gains - moments.mean)).sum(axis=0) / (n - 1)
-    at_mean = Moments.of(Paired.of(gains - np.outer(centred, moments.mean))).sd
     flat = 1 - k * variance
+    if flat <= 0:
+        return None
+    own = question.paired(question.gains).centred
+    together = (centred[:, None] * own).sum(axis=0) / (n - 1)
+    at_mean = Moments.of(Paired.of(own - np.outer(centred, moments.mean))).sd
     root = np.sqrt(np.maximum(0, k * at_mean**2 - k**2 * (variance * moments.sd**2 - together**2)))
     middle = moments.mean - k * together
     return (middle - root) / flat, (middle + root) / flat

@@ -68,7 +68,10 @@ def pairs_tested(
     `many` queries share their flips.
     """
     by_signs = {"randomization": _by_differences, "wilcoxon": _by_ranks}.get(settings.test)
-    large = [by_signs is not None and one[0].paired.n_queries > many for one in slices]
+    large = [
+        by_signs is not None and one[0].paired.n_units > many and one[0].paired.sizes is None
+        for one in slices
+    ]
     of_large: list[list[Tested]] = []
     if by_signs is not None and any(large):
         of_large = by_signs([*compress(slices, large)], settings)
@@ -84,7 +87,7 @@ def _alone(sample: Sample, settings: Settings) -> Tested:
     _, paired, moments, flips = sample
     m = len(paired.left)
     none = np.full(m, np.nan)
-    if paired.n_queries < 2:
+    if paired.n_units < 2:
         return Tested(none, none, none, ["none"] * m, none, [None] * m)
     low, high = t_interval(moments, settings.alpha)
     interval, drawn = "t", flips.drawn
@@ -151,12 +154,12 @@ def p_values(paired: Paired, flips: Flips, many: int = MANY) -> Floats:
 
     With more than `many` queries, by no more flips than p needs.
     """
-    return _of_many(paired, flips)[0] if paired.n_queries > many else sign_flip(paired, flips)
+    return _of_many(paired, flips)[0] if paired.n_units > many else sign_flip(paired, flips)
 
 
 def _of_many(paired: Paired, flips: Flips) -> _Known:
     bound = bound_of(paired)
-    every = np.ones(paired.n_queries, np.bool_)
+    every = np.ones(paired.n_units, np.bool_)
     [[drawn]] = sequential(
         [every], [[paired]], [[bound >= CLEAR]], drawn=flips.drawn, seed=flips.seed
     )

@@ -4,6 +4,9 @@ An effect is a mean difference divided by the standard deviation of the queries'
 is computed for paired t tests; that of the sign-flip test is nearly the same. For the number of
 queries: Sakai, Information Retrieval Journal 19 (2016); for non-inferiority: Julious, Statistics in
 Medicine 23 (2004).
+
+Where queries come in clusters that depend on one another, the test is one of the clusters' means:
+so many clusters are needed as there would be queries, with the standard deviation of these means.
 """
 
 import math
@@ -66,7 +69,15 @@ class Experiment(Shown):
         return dict(self.numbers)
 
 
-def power(effect: float, n_queries: int, *, alpha: float = 0.05, sides: Literal[1, 2] = 2) -> float:
+def power(
+    effect: float,
+    n_queries: int,
+    *,
+    alpha: float = 0.05,
+    sides: Literal[1, 2] = 2,
+    cluster_size: int | None = None,
+    icc: float | None = None,
+) -> float:
     """Return the probability that a paired t test of so many queries finds an effect.
 
     Args:
@@ -75,12 +86,16 @@ def power(effect: float, n_queries: int, *, alpha: float = 0.05, sides: Literal[
         alpha: the level of the test, below 0.5.
         sides: 2 tests for any difference; 1 for one above 0, as non-inferiority does, with the
             margin divided by the standard deviation for an effect.
+        cluster_size: how many queries depend on one another; needs `icc`.
+        icc: how much the differences of such queries correlate, from 0 to 1.
 
     Raises:
         OptionError: a value out of its range.
 
     >>> round(power(0.3, 50), 4)
     0.5477
+    >>> round(power(0.3, 50, cluster_size=5, icc=0.5), 4)
+    0.1953
 
     """
     effect = checked("effect", effect, number())
@@ -88,10 +103,28 @@ def power(effect: float, n_queries: int, *, alpha: float = 0.05, sides: Literal[
     alpha = checked("alpha", alpha, share(below=0.5))
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
-    return _chance(effect, n_queries, alpha, sides)
+    design = Design(cluster_size=cluster_size, icc=icc)
+    return _chance(effect / design.spread, _clusters(n_queries, design), alpha, sides)
 
 
-def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> float:
+def _clusters(n_queries: int, design: Design) -> int:
+    """Return how many clusters so many queries are, at least 2; without clusters, the queries."""
+    n = n_queries // design.each
+    if n < 2:
+        raise OptionError(
+            f"n_queries={n_queries}: expected at least two clusters of {design.each:,} queries"
+        )
+    return n
+
+
+def detectable(
+    n_queries: int,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    cluster_size: int | None = None,
+    icc: float | None = None,
+) -> float:
     """Return the smallest effect that a two-sided paired t test of `n_queries` queries finds.
 
     It is found with probability `power`. Multiplied by the standard deviation of the differences,
@@ -101,6 +134,8 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
         n_queries: the number of queries, at least 2.
         power: the probability of finding the effect, above 0 and below 1.
         alpha: the level of the test, above 0 and below 1.
+        cluster_size: how many queries depend on one another; needs `icc`.
+        icc: how much the differences of such queries correlate, from 0 to 1.
 
     Raises:
         OptionError: a value out of its range, or a power that is not above alpha.
@@ -110,13 +145,14 @@ def detectable(n_queries: int, *, power: float = 0.8, alpha: float = 0.05) -> fl
 
     """
     n_queries = checked("n_queries", n_queries, count_from(2))
-    design = Design(power=power, alpha=alpha)
+    design = Design(power=power, alpha=alpha, cluster_size=cluster_size, icc=icc)
     design.check_power()
+    n = _clusters(n_queries, design)
 
     def enough(effect: float) -> bool:
-        return _chance(effect, n_queries, design.alpha, 2) >= design.power
+        return _chance(effect, n, design.alpha, 2) >= design.power
 
-    return _least(enough, 0.0, lambda low, high: (low + high) / 2)
+    return _least(enough, 0.0, lambda low, high: (low + high) / 2) * design.spread
 
 
 @takes(Design)
@@ -138,6 +174,8 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
     156
     >>> queries_needed(width=0.1, sd=0.05**0.5)
     79
+    >>> queries_needed(effect=0.3, cluster_size=5, icc=0.5)
+    275
 
     """
     refuse_others(queries_needed, options)
@@ -165,8 +203,9 @@ def queries_for(design: Design) -> int:
         if design.sd is None:
             raise OptionError(f"{name} needs sd, the standard deviation of the differences")
         if design.sd == 0:
-            return 2
+            return 2 * design.each
         size /= design.sd
+    size /= design.spread
     if not 1e-100 < size < 1e100:
         raise OptionError(f"{name}={stated!r} is too small or too large for sd={design.sd!r}")
     sides: Literal[1, 2] = 1 if name == "margin" else 2
@@ -176,7 +215,7 @@ def queries_for(design: Design) -> int:
             return _width(n, alpha) <= size
         return _chance(size, n, alpha, sides) >= design.power
 
-    return _least(enough, 1, lambda low, high: (low + high) // 2)
+    return _least(enough, 1, lambda low, high: (low + high) // 2) * design.each
 
 
 def _least(

@@ -7,6 +7,7 @@ Smucker, Allan & Carterette, CIKM 2007).
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def inverted(paired: Paired, flips: Flips, alpha: float) -> tuple[Floats, Floats
     fits = paired.width * flips.looked_at <= _TIMES * CELLS
     # Where not all sums can be held, a pair has two columns at most.
     for some in [slice(0, m)] if fits else blocks(m, 2 * flips.looked_at, _TIMES):
-        part = Paired(paired.values, paired.left[some], paired.right[some])
+        part = replace(paired, left=paired.left[some], right=paired.right[some])
         found += _each_inverted(part, flips, needed)
     counts, low, high = np.array(found, float).reshape(-1, 3).T.copy()
     return flips.share(counts), low, high
@@ -97,7 +98,7 @@ def _each_inverted(paired: Paired, flips: Flips, needed: int) -> Iterator[tuple[
     `needed`: how many flips count against no shift outside of the ends, at least.
     """
     n_kept, columns = _under_all(paired, flips)
-    n_flipped = paired.n_queries - n_kept
+    n_flipped = int(paired.n_queries) - n_kept
     # Where all signs are kept, or all flipped, no shift is far enough away.
     none = np.flatnonzero(n_kept * n_flipped == 0)
     n_kept[none] = n_flipped[none] = 1
@@ -122,11 +123,14 @@ def _each_inverted(paired: Paired, flips: Flips, needed: int) -> Iterator[tuple[
 
 
 def _under_all(paired: Paired, flips: Flips) -> tuple[Ints, Floats]:
-    """Return how many signs each flip keeps, (n_flips,), and `Paired.columns` of all flips."""
+    """Return how many queries keep their sign under each flip, (n_flips,), and the columns.
+
+    These are `Paired.columns` of all flips.
+    """
 
     def of_part(part: Part) -> tuple[Part, Ints, Floats]:
         words = flips.words(*part)
-        return part, n_kept(words), paired.columns(words)
+        return part, n_kept(words, paired.sizes), paired.columns(words)
 
     kept = np.empty(flips.looked_at, np.int64)
     columns = np.empty((paired.width, flips.looked_at))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from cranfield.comparison.effects import FEW, Doubt, doubt_of
+from cranfield.comparison.effects import FEW, Doubt
 from cranfield.comparison.flips import MANY, Flips
 from cranfield.comparison.result import Pair
 from cranfield.comparison.sequential import CLEAR, STOP
@@ -39,23 +39,29 @@ _SO_FEW = (
 def remarks_on(
     measure: Measure | None,
     pairs: Sequence[Pair],
+    doubts: Sequence[Doubt | None],
     flips: Flips,
     settings: Settings,
     comparisons: int,
-    rising: bool,
 ) -> Iterator[Note]:
-    """Yield notes on the comparison of some systems under one measure."""
-    n, alpha = flips.n_queries, settings.alpha
+    """Yield notes on the comparison of some systems under one measure.
+
+    `doubts` are why the test and the interval of each pair may be wrong.
+    """
+    n, alpha = flips.n_units, settings.alpha
+    rising = measure is None or measure.definition.higher_is_better is not False
     if n == 1:
-        one = "One query cannot show whether a difference is due to chance: there is no test."
+        unit = "cluster" if pairs and pairs[0].clusters else "query"
+        one = f"One {unit} cannot show whether a difference is due to chance: there is no test."
         yield Note("few-queries", "warning", one, 1)
         return
 
     if pairs:
         n_clear = sum(one.method == "bound" for one in pairs)  # without any flip
         if n_clear < len(pairs):
-            yield from _of_so_few(flips, settings, comparisons, some_clear=n_clear > 0)
-        yield from _doubts(pairs, settings)
+            units = "queries" if pairs[0].clusters is None else "clusters of queries"
+            yield from _of_so_few(flips, units, settings, comparisons, some_clear=n_clear > 0)
+        yield from _doubts(pairs, doubts, settings)
         yield from _of_so_many(pairs, settings)
     if settings.test in _OTHER_QUESTIONS:
         yield Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test])
@@ -94,13 +100,13 @@ def on_its_mean(measure: Measure | None) -> Iterator[Note]:
 
 
 def _of_so_few(
-    flips: Flips, settings: Settings, comparisons: int, *, some_clear: bool
+    flips: Flips, units: str, settings: Settings, comparisons: int, *, some_clear: bool
 ) -> Iterator[Note]:
-    """Yield notes on what so few queries, or flips, cannot show.
+    """Yield notes on what so few queries (or clusters: `units`), or flips, cannot show.
 
     Some pairs may be clear without flips.
     """
-    n, alpha, drawn = flips.n_queries, settings.alpha, settings.test in DRAWN
+    n, alpha, drawn = flips.n_units, settings.alpha, settings.test in DRAWN
     exact = flips.exact and settings.test != "bootstrap"
     least = 1 / flips.looked_at if exact else 1 / (flips.drawn + 1)
     corrected = settings.correction in ("holm", "bonferroni")
@@ -109,12 +115,12 @@ def _of_so_few(
     other = "other " * some_clear
     if drawn and exact and least > alpha:
         ends = ", and no interval has ends" if settings.test == "randomization" else ""
-        text = f"{n} queries: no p can be below {least:.4g}; {hopeless}{ends}."
+        text = f"{n} {units}: no p can be below {least:.4g}; {hopeless}{ends}."
         yield Note("none-significant", "warning", text, n)
     if n < FEW:
-        yield Note("few-queries", "warning", f"Only {n} queries: take any of this as a hint.", n)
+        yield Note("few-queries", "warning", f"Only {n} {units}: take any of this as a hint.", n)
     if drawn and exact and floor > alpha >= least:
-        text = f"{n} queries: no corrected p can be below {floor:.2g}; {hopeless}."
+        text = f"{n} {units}: no corrected p can be below {floor:.2g}; {hopeless}."
         yield Note("none-significant", "warning", text, n)
     if not drawn or exact:
         return
@@ -155,49 +161,59 @@ def _of_so_many(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
         yield Note("t-interval", "info", text)
 
 
-def _doubts(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
+def _doubts(
+    pairs: Sequence[Pair], doubts: Sequence[Doubt | None], settings: Settings
+) -> Iterator[Note]:
     """Yield notes on the pairs whose test and interval may be wrong."""
     of: dict[Doubt | None, list[Pair]] = {}
-    for pair in pairs:
-        of.setdefault(doubt_of(pair.n, pair.changed, pair.skewness), []).append(pair)
-    n = pairs[0].n
+    for pair, doubt in zip(pairs, doubts, strict=True):
+        of.setdefault(doubt, []).append(pair)
+    in_clusters = pairs[0].clusters is not None
+    n, units = pairs[0].clusters or pairs[0].n, "clusters" if in_clusters else "queries"
     if same := of.get("identical"):
         more = 1 - settings.alpha ** (1 / n)
         text = (
-            f"Identical on all {n:,} queries: {some([_named(one, settings) for one in same])}. Of "
-            f"other queries, up to {100 * more:.2g} % may differ."
+            f"Identical on all {pairs[0].n:,} queries: "
+            f"{some([_named(one, settings) for one in same])}. Of other {units}, up to "
+            f"{100 * more:.2g} % may differ."
         )
         yield Note("identical", "warning", text, n, count=len(same))
     few = of.get("few-changes", [])
     if len(few) > _LISTED:
-        shown = [f"{_named(one, settings)} ({one.changed})" for one in few]
+        shown = [f"{_named(one, settings)} ({_changed(one)})" for one in few]
         text = (
-            f"Fewer than {FEW} of {n:,} queries differ: {some(shown)}. {_SO_FEW}. --changes {FEW} "
+            f"Fewer than {FEW} of {n:,} {units} differ: {some(shown)}. {_SO_FEW}. --changes {FEW} "
             "lists these queries, as `changes` does."
         )
         yield Note("few-changes", "warning", text, count=len(few))
         few = []
     for pair in few:
-        differ = "differs" if pair.changed == 1 else "differ"
+        changed = _changed(pair)
+        differ = "differs" if changed == 1 else "differ"
         shown = [
             f"{one.query_id} {number(one.other_score)} to {number(one.score)}"
             for one in pair.changes
         ]
-        few_of = f"only {pair.changed} of {n:,} queries"
+        few_of = f"only {changed} of {n:,} {units}"
         said = f"{few_of} {differ}"
         if settings.baseline is not None:  # the source is the system alone
             said = f"differs from {pair.other} on {few_of}"
-        text = f"{said}: {', '.join(shown)}. {_SO_FEW}."
-        yield Note("few-changes", "warning", text, pair.changed, _named(pair, settings))
+        text = f"{said}{': ' * bool(shown)}{', '.join(shown)}. {_SO_FEW}."
+        yield Note("few-changes", "warning", text, changed, _named(pair, settings))
     if skewed := of.get("skewed"):
         text = (
             "Skewed differences (a few large ones to one side): "
-            f"{some([_named(one, settings) for one in skewed])}. {n:,} queries are few for these: "
+            f"{some([_named(one, settings) for one in skewed])}. {n:,} {units} are few for these: "
             "every test then gives more false alarms, and every interval misses more often, than "
             "alpha says. Look at the large ones (--changes 5); do not rely on a p near alpha; more "
             "queries help."
         )
         yield Note("skewed", "warning", text, n, count=len(skewed))
+
+
+def _changed(pair: Pair) -> int:
+    """Return how many queries, or clusters, a pair differs on."""
+    return pair.changed if pair.changed_clusters is None else pair.changed_clusters
 
 
 def _named(pair: Pair, settings: Settings) -> str:

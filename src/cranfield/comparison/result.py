@@ -103,6 +103,9 @@ class Pair:
     cliff: float  # Cliff's delta, of unpaired scores
     dominance: float  # (wins - losses) / n
     superiority: float  # (wins + ties / 2) / n
+    clusters: int | None = None  # of the queries, if whole clusters were tested
+    changed_clusters: int | None = None  # those with a query on which the two differ
+    design_effect: float | None = None  # variance of the difference / that of independent queries
     rank_biserial: float | None = None  # of Wilcoxon's ranks, with that test
     probability_better: float | None = None  # with a rope, or test="bayes"
     probability_same: float | None = None
@@ -131,6 +134,7 @@ class Result:
     comparisons: int  # in the family that p-values are adjusted for
     letters: Sequence[str] | None  # systems that share one do not differ; for all pairs
     notes: tuple[Note, ...]  # on how far to trust it
+    n_clusters: int | None = None  # of the queries; None: they were taken as independent
 
     @property
     def of(self) -> str:
@@ -177,6 +181,7 @@ class Result:
             "slice": self.slice,
             "higher_is_better": self.rising,
             "queries": len(self.query_ids),
+            "clusters": self.n_clusters,
             **({} if self.slice is None else {"query_ids": list(self.query_ids)}),
             "queries_sha256": self.queries_hash,
             "comparisons": self.comparisons,

@@ -1,5 +1,6 @@
 """The options of the statistics: each with its default, its check and one sentence."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
@@ -101,6 +102,29 @@ class Alignment(Options):
         "What to do with saved scores that were made with other options or judgments than the "
         'first: "error" refuses them, "allow" takes them, and says so.',
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clustering(Options):
+    """Which queries depend on one another."""
+
+    clusters: Any | None = option(
+        None,
+        "Labels of queries that depend on one another, as those of one session, user or original "
+        "question: {query_id: label}, or a file or table of query ids and labels. Whole clusters "
+        "are flipped, and errors are cluster-robust. [default: queries are independent]",
+    )
+    cluster_by: str | None = option(
+        None, "Which labels are those of the clusters, where there are several columns."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cluster_by is not None and self.clusters is None:
+            raise OptionError(
+                f"cluster_by={self.cluster_by!r:.40} names one of the columns of labels: state "
+                "these, too (clusters=, --clusters)"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,6 +369,41 @@ class Design(Options):
         0.8, "How likely the difference is to be found, or the system to pass.", share()
     )
     alpha: float = option(*_ALPHA)
+    cluster_size: int | None = option(
+        None,
+        "How many queries depend on one another, as those of one session: the size of a cluster. "
+        "Needs icc.",
+        count_from(1),
+    )
+    icc: float | None = option(
+        None,
+        "The intraclass correlation: how much the differences of a cluster's queries correlate, "
+        "from 0 (independent) to 1 (the same). Needs cluster_size.",
+        number(0, 1),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.cluster_size is None) != (self.icc is None):
+            raise OptionError("state cluster_size and icc together (--cluster-size, --icc)")
+
+    @property
+    def each(self) -> int:
+        """How many queries each cluster has; 1 without clusters."""
+        return self.cluster_size or 1
+
+    @property
+    def design_effect(self) -> float:
+        """How much larger the variance of a mean is than that of independent queries.
+
+        1 + (m - 1) icc for clusters of m queries (Kish, Survey Sampling, 1965).
+        """
+        return 1 + (self.each - 1) * (self.icc or 0.0)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of a cluster's mean, in those of a query's difference."""
+        return math.sqrt(self.design_effect / self.each)
 
     @property
     def sizes(self) -> dict[str, float]:
@@ -369,6 +428,13 @@ class AlignmentOptions(TypedDict, total=False):
     missing: Missing | None
     layout: Layout
     differing: Differing
+
+
+class ClusteringOptions(TypedDict, total=False):
+    """The options of Clustering, as keywords of a function."""
+
+    clusters: Any | None
+    cluster_by: str | None
 
 
 class SignFlipsOptions(TypedDict, total=False):
@@ -449,6 +515,8 @@ class DesignOptions(TypedDict, total=False):
     sd: float | None
     power: float
     alpha: float
+    cluster_size: int | None
+    icc: float | None
 
 
 # ---- end

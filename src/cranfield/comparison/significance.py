@@ -19,21 +19,26 @@ from cranfield.scoring.scores import TIE as TIE
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Means and standard deviations of the differences: (n_pairs,)."""
+    """Means and standard deviations of the differences: (n_pairs,).
 
-    n: int
+    Where units are clusters of queries, `sd` is such that the error is cluster-robust: CR1 of
+    Cameron & Miller (Journal of Human Resources 2015), with n - 1 degrees of freedom.
+    """
+
+    n: int  # units
     mean: Floats
-    sd: Floats  # with n - 1; 0 if it is only rounding; NaN for one query
+    sd: Floats  # with n - 1; 0 if it is only rounding; NaN for one unit
 
     @classmethod
     def of(cls, paired: Paired) -> "Moments":
         """Return the moments of each pair's differences."""
-        n = paired.n_queries
-        mean = paired.totals / n
-        mean[np.abs(paired.totals) <= paired.slack] = 0.0
+        n, mean = paired.n_units, paired.means
         if n < 2:
             return cls(n, mean, np.full(len(mean), np.nan))
-        sd = paired.differences.std(axis=0, ddof=1)
+        if paired.sizes is None:
+            sd = paired.differences.std(axis=0, ddof=1)
+        else:
+            sd = np.sqrt((paired.centred**2).sum(axis=0) / (n - 1))
         sd[sd <= 1e-12 * np.abs(paired.differences).max(axis=0, initial=0)] = 0.0
         return cls(n, mean, sd)
 
@@ -82,7 +87,7 @@ def signs(paired: Paired, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
     """Return how many queries the left system wins, ties and loses: three of (n_pairs,)."""
     wins = np.count_nonzero(paired.differences > tie, axis=0)
     losses = np.count_nonzero(paired.differences < -tie, axis=0)
-    return wins, paired.n_queries - wins - losses, losses
+    return wins, paired.n_units - wins - losses, losses
 
 
 def sign_test(paired: Paired, tie: float = TIE) -> Floats:
@@ -172,7 +177,7 @@ def bca_interval(
     """
     from scipy.special import ndtr, ndtri
 
-    n = paired.n_queries
+    n = paired.n_units
     low, high = moments.mean.copy(), moments.mean.copy()
     varying = np.flatnonzero(moments.sd > 0)
     for block in blocks(len(varying), resamples, times=8):

@@ -106,6 +106,8 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     all_pairs = settings.baseline is None and several
     yield Column(str(first.label), lambda one: str(one.result.slice), wanted=sliced)
     yield Column("queries", lambda one: f"{len(one.result.query_ids):,}", wanted=sliced)
+    clustered = sliced and first.n_clusters is not None
+    yield Column("clusters", lambda one: f"{one.result.n_clusters:,}", wanted=clustered)
     yield Column("", lambda one: f"{one.place}", wanted=all_pairs and not sliced)
     yield Column("system", lambda one: one.system.name)
     yield Column(
@@ -117,7 +119,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         f"{percent(1 - settings.alpha)} interval",
         lambda one: interval(one.system.low, one.system.high, signs=False),
         "One system: there is nothing to compare it with. The interval is that of its mean "
-        "(Student's t).",
+        f"({_by_student(first)}).",
         not several,
     )
     yield Column(
@@ -199,6 +201,12 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
         "d_z: the mean difference divided by the standard deviation of the queries' differences.",
     )
     yield column(
+        "deff",
+        lambda pair: number(pair.design_effect, 2),
+        "deff: the design effect, by which the clusters change the variance of the difference.",
+        first.n_clusters is not None,
+    )
+    yield column(
         "changed",
         lambda pair: f"{pair.changed:,}",
         "changed: queries on which the two differ.",
@@ -251,11 +259,21 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
     first = results[0]
     what = f"{first.measure}   by {first.label}"
     if first.label is None:
-        what = f"{first.measure}   {queries_of(len(first.query_ids))}"
+        what = f"{first.measure}   {_queries(first)}"
     against = "all pairs" if settings.baseline is None else f"baseline {settings.baseline}"
     if len(first.systems) == 1:
         return [what]
     return [f"{what}   {against}", *method_of(results, settings)]
+
+
+def _by_student(result: Result) -> str:
+    return "Student's t" if result.n_clusters is None else "Student's t, cluster-robust"
+
+
+def _queries(result: Result) -> str:
+    """Return how many queries a result has, and in how many clusters."""
+    within = "" if result.n_clusters is None else f" in {number_of(result.n_clusters, 'cluster')}"
+    return f"{queries_of(len(result.query_ids))}{within}"
 
 
 def test_of(results: Sequence[Result], settings: Settings) -> str:
@@ -268,6 +286,7 @@ def test_of(results: Sequence[Result], settings: Settings) -> str:
         drawn = f"{most}{settings.flips:,} flips, seed {settings.seed}"
         drawn += "; exact up to 20 queries" if any(exact) else ""
         said += ", exact: all flips" if all(exact) else f", {drawn}"
+        said += " of clusters" if results[0].n_clusters is not None else ""
     elif settings.test == "bootstrap":
         said += f", {settings.flips:,} resamples, seed {settings.seed}"
     return said
@@ -366,7 +385,7 @@ def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
         least, most = number(min(sizes)), number(max(sizes))
         shown = least if least == most else f"{least} to {most}, by the pair"
     yield (
-        f"With {first.pairs[0].n:,} queries, a true {what} is missed in over 20% of cases"
+        f"With {_queries(first)}, a true {what} is missed in over 20% of cases"
         f"{'' if by_level else ', before correction'}: {shown}."
     )
 
@@ -405,8 +424,8 @@ def means_of(result: Result, settings: Settings) -> Table:
     ]
     level = percent(1 - settings.alpha)
     note = (
-        "Each interval belongs to one system's mean (Student's t). Systems whose intervals overlap "
-        "may still differ: see the comparison."
+        f"Each interval belongs to one system's mean ({_by_student(result)}). Systems whose "
+        "intervals overlap may still differ: see the comparison."
     )
     return Table(
         ["system", "mean", f"{level} interval"],

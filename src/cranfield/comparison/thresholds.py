@@ -17,7 +17,6 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import Aligned, named_texts
 from cranfield.comparison.betting import Reach
 from cranfield.comparison.effects import FEW, doubt_of, skewness
-from cranfield.comparison.flips import Paired
 from cranfield.comparison.margins import over_all, scores_range
 from cranfield.comparison.noninferiority import GateMethod, Held, Outcome, Question, hold
 from cranfield.comparison.remarks import on_its_mean
@@ -29,7 +28,7 @@ from cranfield.explanation.pointer import how_to_explain
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, around
-from cranfield.render.numbers import number, or_none, probability, queries_of
+from cranfield.render.numbers import number, number_of, or_none, probability, queries_of
 from cranfield.render.table import Column, Table, legend, wanted
 
 WORST = 5  # queries to show of a system that did not pass
@@ -138,10 +137,16 @@ class _Asked:
 
     @cached_property
     def others(self) -> Ints:
-        """How many queries do not have a system's most common score: (n_systems,)."""
+        """How many queries do not have a system's most common score: (n_systems,).
+
+        Where clusters are tested, how many clusters have such a query.
+        """
         rounded = np.round(self.scores / TIE)
-        most = [np.unique(column, return_counts=True)[1].max() for column in rounded.T]
-        return len(self.scores) - np.array(most, np.int64)
+        counted = [np.unique(column, return_counts=True) for column in rounded.T]
+        usual = np.array([values[counts.argmax()] for values, counts in counted])
+        differs = self.question.paired((rounded != usual) * 1.0).values[:, :-1]
+        found: Ints = np.count_nonzero(differs, axis=0)
+        return found
 
 
 def _asked(
@@ -160,9 +165,9 @@ def _asked(
     reach = None
     if settings.test == "bounded":
         reach = Reach(*ends_of(known, low, high), against=number)
-    return _Asked(
-        measure, known, least, scores, (low, high), Question(compared - number, 0.0, reach=reach)
-    )
+    cluster = None if aligned.clusters is None else aligned.clusters.code
+    question = Question(compared - number, 0.0, reach=reach, cluster=cluster)
+    return _Asked(measure, known, least, scores, (low, high), question)
 
 
 def _refuse(aligned: Aligned, measure: str, least: float, low: float, high: float) -> None:
@@ -218,22 +223,25 @@ def _of_mean(asked: _Asked, end: float) -> float:
 
 def _doubts(asked: _Asked, systems: Sequence[str], found: Iterable[Threshold]) -> Iterator[Note]:
     """Yield a note on each system whose limits may be wrong."""
-    paired = Paired.of(asked.question.gains)
+    paired = asked.question.paired(asked.question.gains)
     skews = skewness(paired, Moments.of(paired)).tolist()
     of_this = [one for one in found if one.measure == asked.measure]
     for one, others, skew in zip(of_this, asked.others.tolist(), skews, strict=True):
         named = f"{one.system} ({one.measure})"
         if others < FEW:
             same = "all of" if others == 0 else f"all but {others} of"
+            if asked.question.cluster is not None and others:
+                same = f"all queries but those of {number_of(others, 'cluster')}, of"
             said = (
                 f"{same} {queries_of(one.n)} have the same score: the limits do not hold, and rare "
                 "low scores are not ruled out. The test 'bounded' is valid for any scores."
             )
             yield Note("few-scores", "warning", said, others, named)
-        elif doubt_of(one.n, others, skew) == "skewed" and skew < 0:
+        elif doubt_of(paired.n_units, others, skew) == "skewed" and skew < 0:
+            units = "queries" if asked.question.cluster is None else "clusters"
             said = (
                 f"a few low scores (skewness {skew:+.1f}) make the lower limit too high; "
-                f"{math.ceil(25 * skew**2):,} queries would be enough."
+                f"{math.ceil(25 * skew**2):,} {units} would be enough."
             )
             yield Note("skewed", "warning", said, one.n, named)
 

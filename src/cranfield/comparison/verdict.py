@@ -16,7 +16,7 @@ from cranfield.comparison.thresholds import Threshold, lowest_table, table_of
 from cranfield.explanation.pointer import how_to_explain
 from cranfield.notes import Note, around
 from cranfield.render.junit import Case, Ended, to_junit
-from cranfield.render.numbers import number, percent, probability, queries_of, signed
+from cranfield.render.numbers import number, number_of, percent, probability, queries_of, signed
 from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Column, Table, legend, wanted
 
@@ -83,6 +83,14 @@ class Verdict:
     scale: Scale
     method: GateMethod | None  # how it was tested; None for a test without flips
     changes: tuple[Change, ...]
+    clusters: int | None = None  # of the queries, if whole clusters were tested
+    changed_clusters: int | None = None  # those with a query on which the two differ
+    design_effect: float | None = None  # variance of the difference / that of independent queries
+
+    @property
+    def changed_units(self) -> int:
+        """How many queries, or clusters if these were tested, differ."""
+        return self.changed if self.changed_clusters is None else self.changed_clusters
 
     def __str__(self) -> str:
         if self.outcome == "PASS" and not self.changed:
@@ -269,14 +277,23 @@ def _columns(found: Gate) -> Iterator[Column]:
 
     rule, of_p = _rules(found)
     such = "a different" if settings.equivalence else "a lower"
-    few = any(0 < one.changed < FEW for one in verdicts) and settings.test != "bounded"
+    few = any(0 < one.changed_units < FEW for one in verdicts) and settings.test != "bounded"
+    in_clusters = any(one.clusters is not None for one in verdicts)
+    units = "clusters" if in_clusters else "queries"
+    rare = f"Where fewer than {FEW} {units} differ, no system with {such} mean passes." * few
     yield Column("system", lambda one: one.system)
     yield Column("measure", lambda one: one.measure)
     yield Column("verdict", str, rule)
     yield Column(
         "changed",
         lambda one: f"{one.changed:,}",
-        f"Where fewer than {FEW} queries differ, no system with {such} mean passes." if few else "",
+        "" if in_clusters else rare,
+    )
+    yield Column(
+        "clusters",
+        lambda one: f"{one.changed_clusters:,}",
+        f"clusters: those with a query that changed. {rare}".rstrip(),
+        in_clusters,
     )
     turned = among(lambda one: one.turned)
     yield Column(
@@ -354,8 +371,10 @@ def _no_limit(found: Gate) -> str:
     settings = found.settings
     if settings.test == "t":
         return "-: no limit: too few differences, all of them equal, for a t test."
-    if least_p(settings, found.recipe["n_queries"]) > settings.alpha:
-        few = "queries, or flips," if settings.test == "randomization" else "queries"
+    n_clusters = found.recipe["n_clusters"]
+    if least_p(settings, n_clusters or found.recipe["n_queries"]) > settings.alpha:
+        few = "queries" if n_clusters is None else "clusters"
+        few += ", or flips," if settings.test == "randomization" else ""
         return (
             f"-: no limit: too few {few} for a p of {settings.alpha:g} or less, for any "
             "differences."
@@ -371,6 +390,9 @@ def _title(found: Gate) -> list[str]:
     recipe, settings = found.recipe, found.settings
     level, how = _how(found)
     margin = str(recipe["margin"]).strip()
+    of_all = queries_of(recipe["n_queries"])
+    if recipe["n_clusters"] is not None:
+        of_all += f" in {number_of(recipe['n_clusters'], 'cluster')}"
     share = f" ({margin})" if margin.endswith("%") else ""
     margins = {}
     for one in found.verdicts:
@@ -382,7 +404,7 @@ def _title(found: Gate) -> list[str]:
             said += f", scores from {low:g} to {high:g}"
         margins[one.measure] = said
     return [
-        f"Differences from {found.baseline}, {queries_of(recipe['n_queries'])}, {level}, {how}",
+        f"Differences from {found.baseline}, {of_all}, {level}, {how}",
         f"{found.baseline}: {'; '.join(margins.values())}",
     ]
 

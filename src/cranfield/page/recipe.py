@@ -15,6 +15,7 @@ from cranfield.formats.source import Source
 from cranfield.page.element import Markup, element, escaped, joined, name_of
 from cranfield.page.evidence import Evidence
 from cranfield.progress import steps
+from cranfield.render.numbers import number_of
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def _lines(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
     else:
         yield from _inputs(aligned.source)
     query_hash = evidence.found[evidence.measures[0]].queries_hash
-    yield "Queries", joined([f"{len(evidence.query_ids):,}, ids ", _hash(query_hash)])
+    n_clusters = evidence.found[evidence.measures[0]].n_clusters
+    within = "" if n_clusters is None else f" in {number_of(n_clusters, 'cluster')}"
+    yield "Queries", joined([f"{len(evidence.query_ids):,}{within}, ids ", _hash(query_hash)])
     if evidence.baseline is not None:
         yield "Baseline", joined([name_of(evidence.baseline), f": {_method(evidence.found)}"])
     if len(evidence.systems) > 1:

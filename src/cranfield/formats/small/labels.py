@@ -1,4 +1,4 @@
-"""Labels of queries, for slices of results: from files, tables, dicts and rows."""
+"""Labels of queries, for slices and clusters: from files, tables, dicts and rows."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +16,9 @@ MANY = 50  # if more labels, and more than half as many as queries: texts, not l
 FEW = 10  # if more numbers: ranges; if more labels, each with one query: not labels
 RANGES = 4
 _FORM = Form("the labels", ("query_id", ONE), known=QUERY, bare="a query and its label,")
+_CLUSTERS = Form(
+    "the clusters", ("query_id", "cluster"), known=QUERY, bare="a query and its label,"
+)
 
 _Cell = tuple[int | None, Any, str, Any]  # the row, the query, the label's name, the label
 
@@ -44,9 +47,37 @@ def label_rows(data: Any) -> LabelRows:
     Raises InputError for values that cannot be labels, such as the queries' texts, and
     DuplicateError for a query with two labels of a kind.
     """
-    found = read_table(data, _FORM)
+    return _checked(*_read(data, _FORM))
+
+
+def cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
+    """Return {query: label} for the clusters of queries in a file, a table, a dict or rows.
+
+    They have the forms that `label_rows` takes; any number of labels are clusters, and numbers are
+    labels as they are. An empty cell is no label. `by` names the labels that are meant, where there
+    are several kinds.
+
+    Raises InputError for values that cannot be labels, for several kinds of labels without `by`, or
+    if there is no label; DuplicateError for a query with two labels.
+    """
+    kinds, origin = _read(data, _CLUSTERS)
+    names = ", ".join(kinds)
+    if by is None and len(kinds) > 1:
+        problem = f"has {len(kinds)} columns of labels: {names}"
+        raise origin.error(None, problem, f"Name one: cluster_by={next(iter(kinds))!r}.")
+    if by is not None and by not in kinds:
+        raise origin.error(None, f"has no labels {by!r:.80}; it has {names}")
+    found = next(iter(kinds.values()), {}) if by is None else kinds[by]
+    if not found:
+        raise origin.error(None, "holds no label of a query")
+    return {query: _shown(label) for query, label in found.items()}
+
+
+def _read(data: Any, form: Form) -> tuple[dict[str, dict[str, str | float]], Origin]:
+    """Return {name: {query: label}}, and where they come from."""
+    found = read_table(data, form)
     cells = _of_table(found) if isinstance(found, Table) else _of_dict(found)
-    return _checked(_gathered(cells, found), found)
+    return _gathered(cells, found), found
 
 
 def _of_table(table: Table) -> Iterator[_Cell]:

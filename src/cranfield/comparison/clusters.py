@@ -1,0 +1,100 @@
+"""Clusters: queries that depend on one another, as those of one session, user or question.
+
+If the queries of a cluster go up and down together, they say less than as many independent ones. A
+test of single queries then finds differences that are not there: whole clusters have to be flipped,
+and errors computed from clusters (Liang & Zeger, Biometrika 1986; Miller, arXiv 2411.00640, 2024).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Ints
+from cranfield.comparison.settings import Clustering
+from cranfield.errors import InputError
+from cranfield.formats.small.labels import cluster_labels
+from cranfield.notes import Note
+from cranfield.render.numbers import number_of
+
+_FEWEST, _MOST = 5, 50  # what looks like clusters: so many groups at least, of so many ids at most
+_PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])")  # q1-a, q1b
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The cluster of each query."""
+
+    labels: Sequence[str | None]  # None: the query has no label, and is a cluster of its own
+    code: Ints  # (n_queries,) the cluster of each query, numbered from 0
+
+    def among(self, rows: Bools) -> Ints:
+        """Return the clusters of some of the queries, numbered from 0: (n_rows,)."""
+        _, code = np.unique(self.code[rows], return_inverse=True)
+        found: Ints = code.astype(np.int64)
+        return found
+
+
+def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Clusters | None, list[Note]]:
+    """Return the clusters of some queries, and notes on those without a label.
+
+    Without labels there are none, and a note if the ids look as if there were. A query without a
+    label is a cluster of its own. Raises InputError if no query has a label, or if all are in one
+    cluster, and what `cluster_labels` raises.
+    """
+    if how.clusters is None:
+        return None, [*_looks_clustered(query_ids)]
+    of_query = cluster_labels(how.clusters, how.cluster_by)
+    labels = [of_query.get(one) for one in query_ids]
+    n, without = len(labels), labels.count(None)
+    if without == n:
+        raise InputError(
+            f"the clusters: none of the {number_of(n, 'query', 'queries')} here has a label",
+            hint=f"The first of them is {query_ids[0]!r:.80}, the first with a label "
+            f"{next(iter(of_query))!r:.80}.",
+        )
+    number: dict[str | tuple[int], int] = {}
+    keys = ((i,) if label is None else label for i, label in enumerate(labels))
+    code = np.fromiter((number.setdefault(key, len(number)) for key in keys), np.int64, n)
+    if len(number) == 1 < n:
+        raise InputError(
+            f"the clusters: all {n:,} queries are in one, {labels[0]!r:.80}",
+            hint="Nothing can be said about other clusters from one: leave the option out, or name "
+            "labels that differ between queries.",
+        )
+    notes = []
+    if without:
+        text = f"{without:,} of {n:,} queries have no label of a cluster: each is one of its own."
+        notes.append(Note("without-cluster", "warning", text, without))
+    if len(number) == n > 1:
+        text = "Each cluster has one query: it is as if there were none."
+        notes.append(Note("one-query-each", "info", text))
+    return Clusters(labels, code), notes
+
+
+def _looks_clustered(query_ids: Sequence[str]) -> Iterator[Note]:
+    """Yield a note if the ids look like clusters: q1-a, q1-b, q2-a, or en-1, de-1, en-2."""
+    parts = [_PARTS.fullmatch(one) for one in query_ids]
+    split = [(one[1] or one[3], one[2] or one[4]) for one in parts if one is not None]
+    if len(split) < 0.9 * len(query_ids) or not split:
+        return
+    sides: list[Callable[[tuple[str, str]], str]] = [lambda one: one[0], lambda one: one[1]]
+    for side in sides:
+        groups = Counter(map(side, split))
+        label, most = groups.most_common(1)[0]
+        if len(groups) >= _FEWEST and len(split) >= 2 * len(groups) and most <= _MOST:
+            ids = iter(query_ids)
+            alike = [one for one in ids if (it := _PARTS.fullmatch(one)) and _is(side, it, label)]
+            text = (
+                f"Query ids look like {len(groups):,} clusters, as {alike[0]} and {alike[1]}: if "
+                "such queries depend on one another, p is too small and intervals are too narrow. "
+                "clusters= (--clusters FILE) names them."
+            )
+            yield Note("looks-clustered", "info", text, len(groups))
+            return
+
+
+def _is(side: Callable[[tuple[str, str]], str], it: re.Match[str], label: str) -> bool:
+    return side((it[1] or it[3], it[2] or it[4])) == label
