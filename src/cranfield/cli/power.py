@@ -1,5 +1,7 @@
 """`cranfield power`."""
 
+from typing import Any, Literal
+
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.power import Experiment, detectable, power, queries_needed
@@ -25,6 +27,7 @@ def command(
     cranfield power --difference 0.02 --sd 0.15 --n-queries 200
     cranfield power --margin 0.01 --sd 0.08
     cranfield power --width 0.05 --sd 0.15
+    cranfield power --effect 0.3 --cluster-size 5 --icc 0.5
     """  # noqa: D301 - click's mark for lines to keep
     given, sd, alpha = design.sizes, design.sd, design.alpha
     _check(given, sd, n_queries)
@@ -33,6 +36,7 @@ def command(
         raise OptionError(
             f"--power {design.power:g}: expected more than --alpha {alpha:g}, chance's power"
         )
+    clusters: Any = {"cluster_size": design.cluster_size, "icc": design.icc}
     row: dict[str, float] = dict(given)
     if sd is not None:
         row["sd"] = sd
@@ -45,7 +49,7 @@ def command(
         said = "the least difference that so many queries find with this power; effect: over sd."
         row = {
             "queries": n_queries,
-            "effect": detectable(n_queries, power=design.power, alpha=alpha),
+            "effect": detectable(n_queries, power=design.power, alpha=alpha, **clusters),
         }
         if sd is not None:
             row |= {"sd": sd, "difference": row["effect"] * sd}
@@ -56,8 +60,15 @@ def command(
         row["queries"] = n_queries
         (size,) = given.values()
         effect = abs(size) / (1.0 if sd is None else sd)
-        row["power"] = power(effect, n_queries, alpha=alpha, sides=1 if name == "margin" else 2)
+        sides: Literal[1, 2] = 1 if name == "margin" else 2
+        row["power"] = power(effect, n_queries, alpha=alpha, sides=sides, **clusters)
     row["alpha"] = alpha
+    if design.cluster_size is not None:
+        row |= {"clusters": int(row["queries"]) // design.each, "deff": design.design_effect}
+        said += (
+            f" deff: the design effect, by which clusters of {design.each:,} queries multiply the "
+            "variance of a mean."
+        )
     show(Experiment(row, said), form)
 
 
