@@ -136,7 +136,7 @@ def result_of(
         pairs,
         family.n,
         _letters(cell, pairs) if settings.all_pairs else None,
-        tuple(remarks_on(cell.known, pairs, _doubts(cell), cell.flips, settings, family.n)),
+        tuple(remarks_on(cell.known, pairs, _doubts(cell, pairs), cell.flips, settings, family.n)),
         None if cell.cluster is None else cell.units.n_units,
     )
 
@@ -295,8 +295,10 @@ def _units_that_differ(cell: Cell) -> Bools:
     return found
 
 
-def _doubts(cell: Cell) -> list[Doubt | None]:
+def _doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
     """Return why the test and the interval of each pair may be wrong."""
+    if cell.cluster is None:
+        return [doubt_of(one.n, one.changed, one.skewness) for one in pairs]
     changed = np.count_nonzero(_units_that_differ(cell), axis=0).tolist()
     skews = _listed(skewness(cell.units, cell.of_units))
     n = cell.units.n_units
