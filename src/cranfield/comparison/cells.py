@@ -18,7 +18,7 @@ from cranfield.comparison.effects import (
     effects_of,
     skewness,
 )
-from cranfield.comparison.flips import Flips, Paired
+from cranfield.comparison.flips import Flips, Paired, by_cluster
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
 from cranfield.comparison.mean_interval import mean_intervals
@@ -287,11 +287,7 @@ def _clustered(cell: Cell) -> dict[str, Any]:
 
 def _units_that_differ(cell: Cell) -> Bools:
     """Return in which units the systems of each pair differ on a query: (n_units, n_pairs)."""
-    differs = _differs(cell)
-    if cell.cluster is None:
-        return differs
-    found = np.zeros((cell.units.n_units, differs.shape[1]), np.bool_)
-    np.logical_or.at(found, cell.cluster, differs)
+    found: Bools = by_cluster(_differs(cell) * 1.0, cell.cluster) > 0
     return found
 
 

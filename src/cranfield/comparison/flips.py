@@ -63,9 +63,8 @@ class Paired:
 
         Clusters are numbered from 0; each has a query.
         """
-        values = np.zeros((int(cluster.max(initial=-1)) + 1, self.values.shape[1]))
-        np.add.at(values, cluster, self.values)  # in the order of the queries
-        return replace(self, values=values, sizes=np.bincount(cluster).astype(np.float64))
+        sizes = np.bincount(cluster).astype(np.float64)
+        return replace(self, values=by_cluster(self.values, cluster), sizes=sizes)
 
     @property
     def n_units(self) -> int:
@@ -180,6 +179,18 @@ class Paired:
         for pair in range(len(left)) if order is None else order:
             minuend = columns[left[pair]]
             yield minuend - columns[right[pair]] if right[pair] >= 0 else minuend.copy()
+
+
+def by_cluster(values: Floats, cluster: Ints | None) -> Floats:
+    """Return the sums of the values (n_queries, n_columns) of each cluster; as they are for None.
+
+    `cluster` (n_queries,) numbers the clusters from 0: (n_clusters, n_columns).
+    """
+    if cluster is None:
+        return values
+    found = np.zeros((int(cluster.max(initial=-1)) + 1, values.shape[1]))
+    np.add.at(found, cluster, values)  # in the order of the queries
+    return found
 
 
 def signed_sums(values: Floats, words: Words) -> Floats:

@@ -11,7 +11,7 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.comparison.betting import Reach, bounded, wealth
 from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.effects import FEW
-from cranfield.comparison.flips import MANY, Flips, Paired
+from cranfield.comparison.flips import MANY, Flips, Paired, by_cluster
 from cranfield.comparison.power import queries_for
 from cranfield.comparison.randomization import one_sided
 from cranfield.comparison.settings import Design, GateSettings
@@ -41,16 +41,14 @@ class Question:
 
     def of_units(self, values: Floats) -> Floats:
         """Return the values of what is tested, in the unit of a mean: (n_units, n)."""
-        if self.cluster is None:
-            return values
-        summed = self.paired(values)
-        return summed.values[:, :-1] * (summed.n_units / summed.n_queries)
+        found = by_cluster(values, self.cluster)
+        return found * (len(found) / len(values))
 
     @property
     def changed_units(self) -> Ints:
         """How many queries, or clusters with a query, differ: (n_systems,)."""
-        differs = np.abs(self.gains) > TIE
-        found: Ints = np.count_nonzero(self.paired(differs * 1.0).values[:, :-1], axis=0)
+        differs = (np.abs(self.gains) > TIE) * 1.0
+        found: Ints = np.count_nonzero(by_cluster(differs, self.cluster), axis=0)
         return found
 
 

@@ -17,6 +17,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import Aligned, named_texts
 from cranfield.comparison.betting import Reach
 from cranfield.comparison.effects import FEW, doubt_of, skewness
+from cranfield.comparison.flips import by_cluster
 from cranfield.comparison.margins import over_all, scores_range
 from cranfield.comparison.noninferiority import GateMethod, Held, Outcome, Question, hold
 from cranfield.comparison.remarks import on_its_mean
@@ -144,8 +145,8 @@ class _Asked:
         rounded = np.round(self.scores / TIE)
         counted = [np.unique(column, return_counts=True) for column in rounded.T]
         usual = np.array([values[counts.argmax()] for values, counts in counted])
-        differs = self.question.paired((rounded != usual) * 1.0).values[:, :-1]
-        found: Ints = np.count_nonzero(differs, axis=0)
+        differs = (rounded != usual) * 1.0
+        found: Ints = np.count_nonzero(by_cluster(differs, self.question.cluster), axis=0)
         return found
 
 
