@@ -11,6 +11,7 @@ import pytest
 
 import cranfield.engines.tasks as tasks
 from cranfield import InputError, Qrels, definitions, evaluate, parse
+from cranfield.arrays import threads
 from cranfield.data.judging import Judging
 from cranfield.engines.tasks import Task, of_bucket, of_partition, rows_of_arrays
 from cranfield.engines.totals import Kind, _differences, _paired, _plus, _summary, _summed
@@ -355,3 +356,33 @@ def test_groups_may_be_null_and_scores_may_be_missing() -> None:
     assert (found[None]["value"], found[None]["queries"], found[None]["answered"]) == (0.5, 1, 1)
     assert found[None]["std_error"] is found[None]["low"] is None
     assert list(_plus(["country"], iter([]))) == []
+
+
+def test_rows_of_systems_that_are_not_listed_are_refused() -> None:
+    queries = list(JUDGED)[:4]
+    judged, ranked = table_of_judgments(queries), table_of_runs(queries)
+    with pytest.raises(InputError, match="rows of system 'old', and systems= lists new"):
+        of_bucket(task("RR", systems=("new",)), judged, ranked)
+    found = of_bucket(task("RR", systems=("new",), errors="skip"), judged, ranked)
+    assert set(found["system"].to_pylist()) == {"new"}
+    none = ranked.slice(0, 1).set_column(0, "system", pa.nulls(1, pa.string()))
+    nameless = pa.concat_tables([ranked, none])
+    with pytest.raises(InputError, match="rows without a system: system is null"):
+        of_bucket(task("RR"), judged, nameless)
+    assert of_bucket(task("RR", errors="skip"), judged, nameless).num_rows == 8
+
+
+def test_the_limit_of_threads_ends_with_a_batch() -> None:
+    batch = pa.table({"question": ["q"], "expected_ids": [["a"]], "retrieved_ids": [["a"]]})
+    several = iter(batch.to_batches() * 2)
+    found = rows_of_arrays(task("RR", by=None, systems=(), keep=()), None, several)
+    next(found)
+    assert threads._MOST.get() is None
+    assert len(list(found)) == 1
+
+
+def test_the_limit_of_threads_applies_to_what_threads_start() -> None:
+    """With a limit, a thread starts none of its own."""
+    with threads.at_most(2):
+        assert list(threads.in_threads(lambda _: threads._MOST.get(), range(4))) == [1] * 4
+        assert threads._MOST.get() == 2

@@ -278,7 +278,9 @@ def test_own_measures_are_sent_or_refused(session: Any, monkeypatch: pytest.Monk
         spark.evaluate(judgments(session), runs(session, only="new"), "OwnFirst")
 
 
-def test_what_is_wrong_is_refused_where_it_is_called(session: Any, stored: Any) -> None:
+def test_what_is_wrong_is_refused_where_it_is_called(
+    session: Any, stored: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from cranfield import spark
 
     judged, ranked = judgments(session), runs(session)
@@ -309,6 +311,13 @@ def test_what_is_wrong_is_refused_where_it_is_called(session: Any, stored: Any) 
         spark.evaluate(judged, ranked.unionByName(unnamed), "RR", by="system")
     with pytest.raises(InputError, match="has no system in system"):
         spark.evaluate(judged, ranked.where("1 = 0"), "RR", by="system")
+    lists = judged.selectExpr("query_id", "doc_id", "relevance", "array(doc_id) AS words")
+    with pytest.raises(OptionError, match=r"column 'words' holds an array<string>"):
+        spark.evaluate(lists, ranked, "RR", by="system", keep="words")
+    with monkeypatch.context() as patched:
+        patched.setattr("cranfield.engines.tasks._safe", lambda _: "same")
+        with pytest.raises(OptionError, match="RR and AP would both be column 'same'"):
+            spark.evaluate(judged, ranked, "RR AP", by="system", names="safe")
     plain = stored.select("query_id", "RR")
     with pytest.raises(OptionError, match="state it, system="):
         spark.compare(plain, "old")

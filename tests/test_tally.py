@@ -19,9 +19,11 @@ from cranfield import (
     InputError,
     MeasureError,
     OptionError,
+    Qrels,
     Tally,
     definitions,
     evaluate,
+    parse,
     parse_all,
 )
 from cranfield.arrays.exact import (
@@ -34,6 +36,7 @@ from cranfield.arrays.exact import (
     variance_of,
 )
 from cranfield.measures import Measure
+from cranfield.scoring.tally import depends_on_top
 
 Dicts = Any  # {query: {document: grade or score}}
 DOUBLES = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20)
@@ -194,6 +197,35 @@ def test_the_highest_grade_of_another_part_counts() -> None:
     Tally("AP nDCG@10 ERR(top=4) RBP Q")
     with pytest.raises(InputError, match=r"grade 4 is above top_grade=3"):
         Tally("AP", top_grade=3).update(second, None)
+
+
+def test_a_measure_that_depends_on_the_highest_grade_is_known_by_random_rankings() -> None:
+    """If any of 300 random queries has another value under another grade, it depends on it."""
+    chance = random.Random(20261125)
+    docs = list("abcdefgh")
+    judged = {
+        f"q{i}": {one: chance.randint(0, 2) for one in chance.sample(docs, 5)} for i in range(300)
+    }
+    run = {query: chance.sample(docs, 6) for query in judged}
+    depend = set()
+    for definition in definitions():
+        if definition.is_own or definition.traits.takes_groups or definition.traits.takes_cost:
+            continue
+        if definition.cutoff_kind == "recall":
+            continue
+        for k in (1, 2, 5) if definition.cutoff != "none" else (None,):
+            one = definition.name if k is None else f"{definition.name}@{k}"
+            found = [
+                repr(evaluate(Qrels(judged, top_grade=top), run, one).per_query(one))
+                for top in (2, 3)
+            ]
+            if found[0] != found[1]:
+                assert depends_on_top(parse(one)), one
+                depend.add(definition.name)
+    assert {"ERR", "nERR"} <= depend
+    assert not depends_on_top(parse("nDCG@1"))
+    with pytest.raises(OptionError, match="top_grade"):
+        Tally("ERR@1")
 
 
 def test_nothing_is_added_if_an_error_is_raised() -> None:

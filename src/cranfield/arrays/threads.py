@@ -55,6 +55,7 @@ def in_threads(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_O
 
     # One more: a thread waits whenever Python itself is busy.
     n_threads = min(8, _n_cores()) + 1 if most is None else most
+    work = work if most is None else _alone(work)
     with ThreadPoolExecutor(n_threads) as pool:
         waiting: deque[Future[_Out]] = deque()
         try:
@@ -67,6 +68,16 @@ def in_threads(work: Callable[[_In], _Out], items: Iterable[_In]) -> Iterator[_O
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _alone(work: Callable[[_In], _Out]) -> Callable[[_In], _Out]:
+    """Return work that starts no threads of its own: a thread does not know the caller's limit."""
+
+    def done(item: _In) -> _Out:
+        with at_most(1):
+            return work(item)
+
+    return done
 
 
 def _result(future: "Future[_Out]") -> _Out:

@@ -27,7 +27,7 @@ from cranfield.engines.tasks import (
     of_partition,
     rows_of_arrays,
 )
-from cranfield.engines.totals import MEASURE, ROLE, column, compare, summarize
+from cranfield.engines.totals import MEASURE, ROLE, column, compare, quoted, summarize
 from cranfield.errors import InputError, MeasureError, OptionError, one_of
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth, What
@@ -84,7 +84,7 @@ def evaluate(
         measures: names or Measure values, as `cranfield.evaluate` takes them.
         by: the column of the run with the name of the system, if it holds several. Every system
             has a row for every query that is averaged.
-        systems: the names in that column. None: a Spark job looks for them.
+        systems: all the names in that column. None: a Spark job looks for them.
         keep: columns of the judgments to keep, which have one value for each query, as its type.
         columns: which column is which, where that cannot be told by their names, as in
             `cranfield.evaluate`.
@@ -199,8 +199,9 @@ class _Side:
 
         if self.grade is None:
             raise OptionError("top_grade: state the highest grade, on which a measure depends")
-        (row,) = self.data.agg(functions.max(column(self.grade))).collect()
-        return float(checked("top_grade", row[0] or 0, level()))
+        grade = functions.expr(f"try_cast({quoted(self.grade)} AS double)")  # "10" is above "9"
+        (row,) = self.data.agg(functions.max(grade)).collect()
+        return float(checked("top_grade", max(row[0] or 0.0, 0.0), level()))
 
     def systems(self, by: str, errors: Errors) -> list[str]:
         """Return the systems of a run, by a Spark job; InputError for rows that have none."""
@@ -275,7 +276,8 @@ def _united(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
     for at, side in enumerate(sides):
         whole = functions.struct(*(column(name) for name in side.columns if name != BUCKET))
         other = sides[1 - at]
-        kinds = ", ".join(f"`{name}`: {kind}" for name, kind in other.dtypes if name != BUCKET)
+        columns = [one for one in other.dtypes if one[0] != BUCKET]
+        kinds = ", ".join(f"{quoted(name)}: {kind}" for name, kind in columns)
         none = functions.lit(None).cast(f"struct<{kinds}>")
         pair = (whole, none) if at == 0 else (none, whole)
         names = ("judged", "ranked")
@@ -298,6 +300,19 @@ def _schema(task: Task, judged: "DataFrame") -> Any:
     for one, name in zip(task.measures, task.columns, strict=True):
         kind = StringType() if one.definition.is_text else DoubleType()
         fields.append(StructField(name, kind, metadata={MEASURE: str(one)}))
+    for name in task.keep:
+        if kept[name].typeName() in ("array", "map", "struct", "variant"):
+            raise OptionError(
+                f"keep: column {name!r} holds an {kept[name].simpleString():.60}: keep columns of "
+                "single values, and join others to the scores"
+            )
+    first: dict[str, Measure] = {}
+    for one, name in zip(task.measures, task.columns, strict=True):
+        if first.setdefault(name, one) is not one:
+            raise OptionError(
+                f"{first[name]} and {one} would both be column {name!r}: evaluate them separately, "
+                "or with names='plain'"
+            )
     twice = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.columns}]
     if twice:
         raise OptionError(f"keep: the scores have a column {twice[0]!r}, too: rename it before")

@@ -82,8 +82,7 @@ def of_bucket(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "pa.Table":
     """Return the scores of the queries of a bucket."""
     import pyarrow as pa
 
-    batches = list(_scores(task, judged, ranked))
-    return pa.Table.from_batches(batches, _schema(task, judged))
+    return pa.Table.from_batches(_scores(task, judged, ranked), _schema(task, judged))
 
 
 def of_partition(task: Task, batches: Batches) -> Batches:
@@ -104,10 +103,10 @@ def of_partition(task: Task, batches: Batches) -> Batches:
     yield from _scores(task, *sides)
 
 
-def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> Batches:
-    """Yield the scores of some queries, system by system."""
+def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.RecordBatch]":
+    """Return the scores of some queries, system by system."""
     task.check_version()
-    plan = plan_of(task.measures)
+    plan, batches = plan_of(task.measures), []
     with at_most(1):  # Spark has a task for each core
         left = _together(judged, task.query[0])
         right = _together(ranked, task.query[1])
@@ -125,7 +124,10 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> Batches:
             if n:
                 found = plan.values(met.judged)
                 answered = np.broadcast_to(met.judged.n_retrieved[:, 0] > 0, (n,))
-                yield _batch(task, system, list(met.query_ids), left, values, answered, found)
+                batches.append(
+                    _batch(task, system, list(met.query_ids), left, values, answered, found)
+                )
+    return batches
 
 
 def _judgments(rows: Any, task: Task) -> Qrels | None:
@@ -169,7 +171,10 @@ def _together(table: "pa.Table", query: str) -> "pa.Table":
 
 
 def _by_system(ranked: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]]":
-    """Yield the rows of each system."""
+    """Yield the rows of each system; InputError for rows of none, or of one that is not listed.
+
+    With errors="skip", such rows are left out.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -179,6 +184,18 @@ def _by_system(ranked: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]
         return
     names = rows[task.by].cast(pa.string())
     rows = rows.drop_columns([task.by])
+    others = {*names.unique().to_pylist()} - {*task.systems}
+    if None in others and task.errors == "strict":
+        raise InputError(
+            f"the run has rows without a system: {task.by} is null",
+            hint="errors='skip' leaves them out.",
+        )
+    if others and task.errors == "strict":
+        raise InputError(
+            f"the run has rows of system {min(others)!r:.80}, and systems= lists "
+            f"{', '.join(task.systems):.200}",
+            hint="Add it there; errors='skip' leaves such rows out.",
+        )
     for system in task.systems:
         yield system, rows.filter(pc.equal(names, system)) if len(names) else rows
 
@@ -253,27 +270,34 @@ def rows_of_arrays(task: Task, columns: ColumnsOfBoth | None, batches: Batches) 
     import pyarrow as pa
 
     task.check_version()
-    plan = plan_of(task.measures)
-    with at_most(1):
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            table = pa.Table.from_batches([batch])
-            rows = table.drop_columns(list(task.keep))
-            judged, ranked = both_rows_of(rows, columns=columns, errors=task.errors)
-            if not judged.lists or not ranked.lists:
-                raise InputError(
-                    "a table alone has the expected and the retrieved documents of each query in "
-                    "arrays; judgments and a run with a row for each document are two DataFrames"
-                )
-            qrels = _judgments(judged, task)
-            run = Run(ranked, "run", errors=task.errors)
-            met = judged_part(qrels, run, plan, task.judging, task.top_grade)
-            n = len(met.query_ids)
-            if not n:
-                continue
-            own = replace(task, query=(judged.taken["query"], ""))
-            answered = np.broadcast_to(met.judged.n_retrieved[:, 0] > 0, (n,))
-            places = _values_of_queries(table, own)
-            found = plan.values(met.judged)
-            yield _batch(task, "run", list(met.query_ids), table, places, answered, found)
+    for batch in batches:
+        with at_most(1):
+            found = _of_arrays(task, columns, pa.Table.from_batches([batch]))
+        if found is not None:
+            yield found
+
+
+def _of_arrays(
+    task: Task, columns: ColumnsOfBoth | None, table: "pa.Table"
+) -> "pa.RecordBatch | None":
+    """Return the scores of a batch of queries; None if none of them counts."""
+    if not table.num_rows:
+        return None
+    plan, rows = plan_of(task.measures), table.drop_columns(list(task.keep))
+    judged, ranked = both_rows_of(rows, columns=columns, errors=task.errors)
+    if not judged.lists or not ranked.lists:
+        raise InputError(
+            "a table alone has the expected and the retrieved documents of each query in arrays; "
+            "judgments and a run with a row for each document are two DataFrames"
+        )
+    qrels = _judgments(judged, task)
+    run = Run(ranked, "run", errors=task.errors)
+    met = judged_part(qrels, run, plan, task.judging, task.top_grade)
+    n = len(met.query_ids)
+    if not n:
+        return None
+    own = replace(task, query=(judged.taken["query"], ""))
+    answered = np.broadcast_to(met.judged.n_retrieved[:, 0] > 0, (n,))
+    places = _values_of_queries(table, own)
+    found = plan.values(met.judged)
+    return _batch(task, "run", list(met.query_ids), table, places, answered, found)

@@ -40,7 +40,16 @@ def column(name: str) -> "Column":
     """Return a column by its name, which may have a dot."""
     from pyspark.sql import functions
 
-    return functions.col("`" + name.replace("`", "``") + "`")
+    return functions.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as SQL has it, whatever it holds.
+
+    >>> quoted("nDCG@10"), quoted("a`b")
+    ('`nDCG@10`', '`a``b`')
+    """
+    return "`" + name.replace("`", "``") + "`"
 
 
 class Kind(NamedTuple):
@@ -243,7 +252,7 @@ def _known(name: str) -> Measure | None:
 def _with_groups(scores: "DataFrame", groups: Sequence[str], fields: str) -> str:
     """Return the columns of a result: those to group by, and others."""
     kinds = dict(scores.dtypes)
-    return ", ".join([*(f"`{name}` {kinds[name]}" for name in groups), fields])
+    return ", ".join([*(f"{quoted(name)} {kinds[name]}" for name in groups), fields])
 
 
 def _merged(
