@@ -155,10 +155,14 @@ def test_level_of_queries_and_of_clusters() -> None:
     least, most = stats.binom.ppf([0.0005, 0.9995], 2_000, 0.05) / 2_000
     assert least <= alarms[0] <= most
     assert least <= alarms[1] <= most
-    # The variance is 1 + 4 * .5 = 3 times as large as that of independent queries.
-    expected = 2 * stats.norm.sf(stats.t.ppf(0.975, 119) / sqrt(3))
-    assert alarms[2] == pytest.approx(expected, abs=0.04)
-    assert alarms[2] > 0.2
+    # Student's t of single queries, by its distribution: the mean's variance is 1 + 4 * .5 = 3
+    # times as large, and the sums of squares between and within clusters are chi-squared.
+    squares = 3 * chance.chisquare(23, 1_000_000) + 0.5 * chance.chisquare(96, 1_000_000)
+    t = chance.normal(size=1_000_000) * sqrt(3) / np.sqrt(squares / 119)
+    expected = float(np.mean(np.abs(t) >= stats.t.ppf(0.975, 119)))
+    least, most = stats.binom.ppf([0.0005, 0.9995], 2_000, expected) / 2_000
+    assert least <= alarms[2] <= most
+    assert [round(one, 2) for one in (alarms[2], alarms[0])] == [0.27, 0.05]  # as the page says
 
 
 def test_power_with_clusters_is_that_of_a_test_of_their_means() -> None:
