@@ -44,7 +44,7 @@ def column(name: str) -> "Column":
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as SQL has it, whatever it holds.
+    """Return a column's name as SQL has it, with any letters in it.
 
     >>> quoted("nDCG@10"), quoted("a`b")
     ('`nDCG@10`', '`a``b`')

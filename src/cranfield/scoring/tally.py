@@ -31,7 +31,7 @@ _FORM = 1  # of to_json
 _ALL = ("", "")
 _ONE = "slice"  # the name of labels without a name
 # Judgments, and all orders of some documents: where a measure depends on the highest grade of the
-# collection, whatever ranks it looks at, its value of one of them does.
+# collection, its value of one of them does, no matter which ranks it looks at.
 _ORDERS = {"".join(order): list(order) for order in permutations("abcx")}
 _PROBE = {order: {"a": 1, "b": 2, "c": 0, "d": 1} for order in _ORDERS}, _ORDERS
 
