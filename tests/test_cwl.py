@@ -235,6 +235,15 @@ def test_costs_follow_what_is_left_of_a_ranking() -> None:
     assert cost(order="given") == 10 + 20 + 40
 
 
+def test_a_depth_keeps_each_query_its_own_costs() -> None:
+    rows = [("p", "a", 3, 1), ("p", "b", 2, 2), ("p", "c", 1, 4)]
+    rows += [("q", "a", 3, 8), ("q", "b", 2, 16), ("q", "c", 1, 32)]
+    run = cranfield.Run([dict(zip(HEADER, row, strict=True)) for row in rows])
+    one = "CWL(P, value=ETC)@2"
+    found = evaluate({"p": {"a": 1}, "q": {"a": 1}}, run, one, depth=2).per_query(one)
+    assert found == {"p": 1 + 2, "q": 8 + 16}
+
+
 @pytest.mark.parametrize("cost", [0, -1, "inf", 1e300])
 def test_a_cost_that_is_none_is_refused_where_it_is_asked_for(cost: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
