@@ -136,7 +136,12 @@ def result_of(
         pairs,
         family.n,
         _letters(cell, pairs) if settings.all_pairs else None,
-        tuple(remarks_on(cell.known, pairs, _doubts(cell, pairs), cell.flips, settings, family.n)),
+        tuple(
+            remarks_on(
+                *(cell.known, pairs, _doubts(cell, pairs), cell.flips, settings, family.n),
+                rising=cell.rising,
+            )
+        ),
         None if cell.cluster is None else cell.units.n_units,
     )
 

@@ -6,8 +6,7 @@ and errors computed from clusters (Liang & Zeger, Biometrika 1986; Miller, arXiv
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +28,11 @@ class Clusters:
 
     labels: Sequence[str | None]  # None: the query has no label, and is a cluster of its own
     code: Ints  # (n_queries,) the cluster of each query, numbered from 0
+
+    @property
+    def n(self) -> int:
+        """The number of clusters."""
+        return int(self.code.max()) + 1
 
     def among(self, rows: Bools) -> Ints:
         """Return the clusters of some of the queries, numbered from 0: (n_rows,)."""
@@ -76,25 +80,20 @@ def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Clusters | N
 
 def _looks_clustered(query_ids: Sequence[str]) -> Iterator[Note]:
     """Yield a note if the ids look like clusters: q1-a, q1-b, q2-a, or en-1, de-1, en-2."""
-    parts = [_PARTS.fullmatch(one) for one in query_ids]
-    split = [(one[1] or one[3], one[2] or one[4]) for one in parts if one is not None]
+    parts = ((one, _PARTS.fullmatch(one)) for one in query_ids)
+    split = [(one, found[1] or found[3], found[2] or found[4]) for one, found in parts if found]
     if len(split) < 0.9 * len(query_ids) or not split:
         return
-    sides: list[Callable[[tuple[str, str]], str]] = [lambda one: one[0], lambda one: one[1]]
-    for side in sides:
-        groups = Counter(map(side, split))
-        label, most = groups.most_common(1)[0]
-        if len(groups) >= _FEWEST and len(split) >= 2 * len(groups) and most <= _MOST:
-            ids = iter(query_ids)
-            alike = [one for one in ids if (it := _PARTS.fullmatch(one)) and _is(side, it, label)]
+    for side in (1, 2):
+        groups: dict[str, list[str]] = {}
+        for one in split:
+            groups.setdefault(one[side], []).append(one[0])
+        largest = max(groups.values(), key=len)
+        if len(groups) >= _FEWEST and len(split) >= 2 * len(groups) and len(largest) <= _MOST:
             text = (
-                f"Query ids look like {len(groups):,} clusters, as {alike[0]} and {alike[1]}: if "
-                "such queries depend on one another, p is too small and intervals are too narrow. "
-                "clusters= (--clusters FILE) names them."
+                f"Query ids look like {len(groups):,} clusters, as {largest[0]} and {largest[1]}: "
+                "if such queries depend on one another, p is too small and intervals are too "
+                "narrow. clusters= (--clusters FILE) names them."
             )
             yield Note("looks-clustered", "info", text, len(groups))
             return
-
-
-def _is(side: Callable[[tuple[str, str]], str], it: re.Match[str], label: str) -> bool:
-    return side((it[1] or it[3], it[2] or it[4])) == label

@@ -177,12 +177,13 @@ class Comparison(Shown):
 
         `scores`, and `clusters` if there are any, are in the order of `query_ids`.
         """
+        clusters = self.aligned.clusters
         return {
             "settings": self.settings.to_dict(),
             "recipe": dict(self.aligned.recipe),
             "systems": list(self.aligned.names),
             "query_ids": list(self.aligned.query_ids),
-            **({} if (own := self.aligned.clusters) is None else {"clusters": list(own.labels)}),
+            "clusters": None if clusters is None else list(clusters.labels),
             "scores": {
                 measure: dict(zip(self.aligned.names, columns.T.tolist(), strict=True))
                 for measure, columns in zip(self.aligned.measures, self.aligned.values, strict=True)

@@ -186,7 +186,7 @@ def _recipe(
 ) -> dict[str, Any]:
     """Return what is needed to repeat a gate, apart from the margin and the thresholds."""
     ids, clusters = aligned.query_ids, aligned.clusters
-    n_units = len(ids) if clusters is None else len(set(clusters.code.tolist()))
+    n_units = len(ids) if clusters is None else clusters.n
     drawn = settings.drawn(n_units)
     return {
         "limit": settings.limit,
@@ -247,7 +247,7 @@ def _verdict(
 ) -> Verdict:
     n, sd = tested.moments.n, or_none(tested.moments.sd[i])
     units, few = tested.of_units.n, int(tested.changed[i])  # what is tested
-    changed = int(np.count_nonzero(np.abs(contrast.gains[:, i]) > TIE))
+    changed = int(np.count_nonzero(contrast.differs[:, i]))
     margin, is_bounded = contrast.margin, settings.test == "bounded"
     outcome = outcome_of(tested, i, settings)
     if not changed and contrast.at_worst:  # for example, with judgments of other documents

@@ -45,10 +45,15 @@ class Question:
         return found * (len(found) / len(values))
 
     @property
+    def differs(self) -> Bools:
+        """On which queries the systems differ from the baseline: (n_queries, n_systems)."""
+        found: Bools = np.abs(self.gains) > TIE
+        return found
+
+    @property
     def changed_units(self) -> Ints:
         """How many queries, or clusters with a query, differ: (n_systems,)."""
-        differs = (np.abs(self.gains) > TIE) * 1.0
-        found: Ints = np.count_nonzero(by_cluster(differs, self.cluster), axis=0)
+        found: Ints = np.count_nonzero(by_cluster(self.differs * 1.0, self.cluster), axis=0)
         return found
 
 

@@ -43,13 +43,14 @@ def remarks_on(
     flips: Flips,
     settings: Settings,
     comparisons: int,
+    *,
+    rising: bool,
 ) -> Iterator[Note]:
     """Yield notes on the comparison of some systems under one measure.
 
     `doubts` are why the test and the interval of each pair may be wrong.
     """
     n, alpha = flips.n_units, settings.alpha
-    rising = measure is None or measure.definition.higher_is_better is not False
     if n == 1:
         unit = "cluster" if pairs and pairs[0].clusters else "query"
         one = f"One {unit} cannot show whether a difference is due to chance: there is no test."

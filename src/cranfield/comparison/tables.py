@@ -272,8 +272,7 @@ def _by_student(result: Result) -> str:
 
 def _queries(result: Result) -> str:
     """Return how many queries a result has, and in how many clusters."""
-    within = "" if result.n_clusters is None else f" in {number_of(result.n_clusters, 'cluster')}"
-    return f"{queries_of(len(result.query_ids))}{within}"
+    return queries_of(len(result.query_ids), result.n_clusters)
 
 
 def test_of(results: Sequence[Result], settings: Settings) -> str:

@@ -16,7 +16,7 @@ from cranfield.comparison.thresholds import Threshold, lowest_table, table_of
 from cranfield.explanation.pointer import how_to_explain
 from cranfield.notes import Note, around
 from cranfield.render.junit import Case, Ended, to_junit
-from cranfield.render.numbers import number, number_of, percent, probability, queries_of, signed
+from cranfield.render.numbers import number, percent, probability, queries_of, signed
 from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Column, Table, legend, wanted
 
@@ -390,9 +390,7 @@ def _title(found: Gate) -> list[str]:
     recipe, settings = found.recipe, found.settings
     level, how = _how(found)
     margin = str(recipe["margin"]).strip()
-    of_all = queries_of(recipe["n_queries"])
-    if recipe["n_clusters"] is not None:
-        of_all += f" in {number_of(recipe['n_clusters'], 'cluster')}"
+    of_all = queries_of(recipe["n_queries"], recipe["n_clusters"])
     share = f" ({margin})" if margin.endswith("%") else ""
     margins = {}
     for one in found.verdicts:

@@ -107,13 +107,14 @@ def as_counted(ids: Sequence[str]) -> Sequence[int]:
     return sorted(range(len(ids)), key=lambda i: (len(digits[i]), digits[i], ids[i]))
 
 
-def queries_of(n: int) -> str:
-    """Return a number of queries in words.
+def queries_of(n: int, n_clusters: int | None = None) -> str:
+    """Return a number of queries in words, and how many clusters they are in, if in any.
 
-    >>> queries_of(1), queries_of(2_000)
-    ('1 query', '2,000 queries')
+    >>> queries_of(1), queries_of(2_000), queries_of(40, 14)
+    ('1 query', '2,000 queries', '40 queries in 14 clusters')
     """
-    return number_of(n, "query", "queries")
+    within = "" if n_clusters is None else f" in {number_of(n_clusters, 'cluster')}"
+    return f"{number_of(n, 'query', 'queries')}{within}"
 
 
 def some(names: Sequence[str], most: int = 5) -> str:
