@@ -75,7 +75,8 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "Orderings",
         "Correlate orderings of systems, and compare rankings.",
         "correlate Correlation OrderingPair Kendall kendall tau_ap tau_ap_a tau_ap_b weighted_tau "
-        "rbo RBO RunRBO discriminative_power DiscriminativePower swap_rate SwapRate",
+        "rbo RBO RunRBO discriminative_power DiscriminativePower swap_rate SwapRate reproduce "
+        "Reproduction ReproducedRun",
     ),
     "figures": (
         "Figures",

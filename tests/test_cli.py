@@ -694,6 +694,7 @@ COMMANDS_OF_ROWS = {
     "compare": "compare qrels @one.run two.run -m RR",
     "gate": "gate qrels @one.run --baseline two.run --margin 0.1 -m RR",
     "correlate": "correlate qrels --qrels @one @one.run two.run three.run -m RR",
+    "reproduce": "reproduce qrels @one.run two.run -m RR",
     "agreement": "agreement qrels other.qrels @one.run two.run -q",
     "explain a query": "explain qrels @one.run -m RR --query =1+1",
     "explain the mean": "explain qrels @one.run -m RR",

@@ -38,6 +38,7 @@ from cranfield import (
     nugget_recall,
     paper_table,
     rbo,
+    reproduce,
     swap_rate,
     with_texts,
 )
@@ -103,6 +104,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     ),
     "no difference": lambda: explain(QRELS, {"a": FIRST, "b": FIRST}, "P@2", QUERIES[0]),
     "correlation": lambda: correlate(SCORES, discrimination=True, splits=10, resamples=50),
+    "reproduction": lambda: reproduce(
+        QRELS, TWO, {NAMES[0]: RUNS[NAMES[1]], NAMES[1]: RUNS[NAMES[2]]}, "AP P@2"
+    ),
     "agreement": lambda: agreement(QRELS, OTHERS, RUNS, "AP", mixtures=10),
     "qrels alone": lambda: agreement(QRELS, OTHERS),
     "discriminative power": lambda: discriminative_power(SCORES)["AP"],
@@ -341,6 +345,7 @@ COMMANDS = {
     "gate": "qrels.json r0.json r1.json --baseline r0.json --margin 0.5 -m AP --flips 20",
     "explain": "qrels.json r0.json -m AP",
     "correlate": "qrels.json r0.json r1.json r2.json -m AP -m P@2 --flips 20 --resamples 10",
+    "reproduce": "qrels.json r0.json r1.json r1.json r2.json -m AP",
     "agreement": "qrels.json others.json",
     "power": "--effect 0.3",
     "nuggets": "nuggets.jsonl",

@@ -45,6 +45,7 @@ _NAMES = {
     "orderings.discrimination": "DiscriminativePower SwapRate discriminative_power swap_rate",
     "orderings.pairs": "Correlation OrderingPair",
     "orderings.rbo": "RBO RunRBO rbo",
+    "orderings.reproduce": "ReproducedRun Reproduction reproduce",
     "page.report": "Report report",
     "scoring.check": "Check check",
     "scoring.evaluate": "evaluate",
@@ -118,6 +119,9 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.orderings.rbo import RBO as RBO
     from cranfield.orderings.rbo import RunRBO as RunRBO
     from cranfield.orderings.rbo import rbo as rbo
+    from cranfield.orderings.reproduce import ReproducedRun as ReproducedRun
+    from cranfield.orderings.reproduce import Reproduction as Reproduction
+    from cranfield.orderings.reproduce import reproduce as reproduce
     from cranfield.page.report import Report as Report
     from cranfield.page.report import report as report
     from cranfield.scoring.check import Check as Check

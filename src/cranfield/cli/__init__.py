@@ -33,6 +33,7 @@ _SECTIONS = {
         "gate": "Fail if a run is worse than the baseline by a margin.",
         "power": "Tell how many queries an experiment needs, or what it can show.",
         "correlate": "Show how alike measures, or judgments, order the same systems.",
+        "reproduce": "Show how near a second experiment came to the first.",
         "agreement": "Show how far two assessors agree, and whether that matters.",
     },
     "Show": {

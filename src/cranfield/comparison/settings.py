@@ -82,6 +82,11 @@ _FLIPS = (
     count_from(1),
 )
 _SEED = SEED, "The same seed draws the same by chance.", count_from(0)
+_RBO_P = (
+    0.9,
+    "The p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.",
+    share(),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,11 +296,7 @@ class CorrelationSettings(SignFlips):
     resamples: int = option(
         1_000, "How many resamples of the queries the interval of tau-b comes from.", count_from(1)
     )
-    rbo_p: float = option(
-        0.9,
-        "The p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.",
-        share(),
-    )
+    rbo_p: float = option(*_RBO_P)
     discrimination: bool = option(
         False,
         "Add how many pairs of systems each ordering distinguishes, and how often two halves of "
@@ -306,6 +307,14 @@ class CorrelationSettings(SignFlips):
         "How many splits of the queries into halves the swap rate comes from.",
         count_from(1),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproductionSettings(Options):
+    """How an experiment is compared with its reproduction."""
+
+    alpha: float = option(0.05, "Intervals are 1 - alpha; above 0 and below 0.5.", share(below=0.5))
+    rbo_p: float = option(*_RBO_P)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -486,6 +495,13 @@ class CorrelationSettingsOptions(TypedDict, total=False):
     rbo_p: float
     discrimination: bool
     splits: int
+
+
+class ReproductionSettingsOptions(TypedDict, total=False):
+    """The options of ReproductionSettings, as keywords of a function."""
+
+    alpha: float
+    rbo_p: float
 
 
 class SwapSettingsOptions(TypedDict, total=False):
