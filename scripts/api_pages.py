@@ -31,7 +31,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "compare": (
         "Compare",
         "Compare systems, with intervals and tests.",
-        "compare Comparison detectable power queries_needed",
+        "compare Comparison detectable power queries_needed seeds_needed",
     ),
     "gate": ("Gate", "Decide whether a new system may be used.", "gate Gate Verdict"),
     "explain": (

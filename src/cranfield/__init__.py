@@ -24,7 +24,7 @@ _NAMES = {
     "comparison.comparison": "Comparison",
     "comparison.gate": "gate",
     "comparison.paper_table": "PaperTable paper_table",
-    "comparison.power": "detectable power queries_needed",
+    "comparison.power": "detectable power queries_needed seeds_needed",
     "comparison.verdict": "Gate Verdict",
     "data.lists": "Graded GradedSystems grades",
     "data.qrels": "Qrels read_qrels",
@@ -71,6 +71,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.power import detectable as detectable
     from cranfield.comparison.power import power as power
     from cranfield.comparison.power import queries_needed as queries_needed
+    from cranfield.comparison.power import seeds_needed as seeds_needed
     from cranfield.comparison.verdict import Gate as Gate
     from cranfield.comparison.verdict import Verdict as Verdict
     from cranfield.data.lists import Graded as Graded

@@ -12,11 +12,18 @@ from cranfield.cli.data import (
     judging_options,
     refuse_two_inputs,
 )
-from cranfield.cli.several import Several, clustering_options, place_of, saved_option
+from cranfield.cli.several import (
+    Several,
+    clustering_options,
+    grouping_options,
+    place_of,
+    saved_option,
+    with_members,
+)
 from cranfield.cli.terminal import Format, format_options, note, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.gate import gate
-from cranfield.comparison.settings import Alignment, Clustering, GateSettings
+from cranfield.comparison.settings import Alignment, Clustering, GateSettings, Grouping
 from cranfield.comparison.thresholds import by_measure
 from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
@@ -104,6 +111,7 @@ def command(
         undecided=_UNDECIDED,
     ),
     clustering: Clustering = clustering_options,
+    grouping: Grouping = grouping_options,
     range: tuple[float, float] | None = flags.checked(  # noqa: A002 - the option's name
         _ends,
         group="Statistics",
@@ -134,10 +142,12 @@ def command(
     cranfield gate demo/qrels.txt demo/dense.run --at-least recall@5=0.5
     cranfield gate demo/rag-new.json --at-least recall@5=0.4
     """  # noqa: D301 - click's mark for lines to keep
+    runs = with_members(qrels, runs, grouping)
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     of_baseline = None if baseline is None else _file_of(baseline, several)
     files = _files_beside(of_baseline, several)
     chosen: Any = {**settings.unusual(), **clustering.unusual(), **several.options, "range": range}
+    chosen |= several.named(grouping).unusual()
     # Without margins, at_least names the measures.
     measures = several.measures(DEFAULT_MEASURES) if names or baseline is not None else None
     if settings.at_least is not None and not saved:  # --rel is for these measures, too

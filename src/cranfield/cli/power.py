@@ -1,10 +1,19 @@
 """`cranfield power`."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show
-from cranfield.comparison.power import Experiment, detectable, power, queries_needed
+from cranfield.comparison.power import (
+    MOST_QUERIES,
+    Experiment,
+    detectable,
+    power,
+    queries_for,
+    queries_needed,
+    seeds_needed,
+)
 from cranfield.comparison.settings import Design
 from cranfield.errors import OptionError
 from cranfield.options import whole
@@ -28,6 +37,7 @@ def command(
     cranfield power --margin 0.01 --sd 0.08
     cranfield power --width 0.05 --sd 0.15
     cranfield power --effect 0.3 --cluster-size 5 --icc 0.5
+    cranfield power --difference 0.03 --sd 0.08 --seed-sd 0.015
     """  # noqa: D301 - click's mark for lines to keep
     given, sd, alpha = design.sizes, design.sd, design.alpha
     _check(given, sd, n_queries)
@@ -36,23 +46,44 @@ def command(
         raise OptionError(
             f"--power {design.power:g}: expected more than --alpha {alpha:g}, chance's power"
         )
-    clusters: Any = {"cluster_size": design.cluster_size, "icc": design.icc}
-    row: dict[str, float] = dict(given)
+    unit = 1.0 if sd is None else sd  # a size may have been divided by it
+    more: Any = {"cluster_size": design.cluster_size, "icc": design.icc}
+    if design.seeds is not None and design.seed_sd is not None:
+        more |= {"seeds": design.seeds, "seed_sd": design.seed_sd / unit}
+    row: dict[str, float | None] = dict(given)
+    others: list[dict[str, float | None]] = []
     if sd is not None:
         row["sd"] = sd
-    if n_queries is None:
+    if design.seed_sd is not None:
+        row["seed_sd"] = design.seed_sd
+        if design.seeds is not None:
+            row["seeds"] = design.seeds
+    if design.seed_sd is not None and design.seeds is None:
+        said = "seeds: how many runs of each system"
+        wanted = {key: value for key, value in design.unusual().items() if key != "seeds"}
+        if n_queries is not None:
+            row |= {"seeds": seeds_needed(n_queries, **wanted), "queries": n_queries}
+            said += " so many queries need."
+        else:
+            designs = [_queries_with(replace(design, seeds=one)) for one in _SEEDS]
+            row, *others = [
+                {**row, "seeds": seeds, "queries": n}
+                for seeds, n in zip(_SEEDS, designs, strict=True)
+            ]
+            said += " there are; queries: how many are then needed, - where no number is enough."
+        for one in (row, *others) if name != "width" else ():
+            one["power"] = design.power
+    elif n_queries is None:
         said = _NEEDED[name]
         row["queries"] = queries_needed(**design.unusual())
         if name != "width":
             row["power"] = design.power
     elif not given:
         said = "the least difference that so many queries find with this power; effect: over sd."
-        row = {
-            "queries": n_queries,
-            "effect": detectable(n_queries, power=design.power, alpha=alpha, **clusters),
-        }
+        least = detectable(n_queries, power=design.power, alpha=alpha, **more)
+        row |= {"queries": n_queries, "effect": least}
         if sd is not None:
-            row |= {"sd": sd, "difference": row["effect"] * sd}
+            row["difference"] = least * sd
         row["power"] = design.power
     else:
         what = "find it" if name != "margin" else "let a run that is as good pass"
@@ -61,15 +92,32 @@ def command(
         (size,) = given.values()
         effect = abs(size) / (1.0 if sd is None else sd)
         sides: Literal[1, 2] = 1 if name == "margin" else 2
-        row["power"] = power(effect, n_queries, alpha=alpha, sides=sides, **clusters)
-    row["alpha"] = alpha
+        row["power"] = power(effect, n_queries, alpha=alpha, sides=sides, **more)
+    for one in (row, *others):
+        one["alpha"] = alpha
     if design.cluster_size is not None:
-        row |= {"clusters": int(row["queries"]) // design.each, "deff": design.design_effect}
+        for one in (row, *others):
+            n_units = None if one["queries"] is None else int(one["queries"]) // design.each
+            one |= {"clusters": n_units, "deff": design.design_effect}
         said += (
             f" deff: the design effect, by which clusters of {design.each:,} queries multiply the "
             "variance of a mean."
         )
-    show(Experiment(row, said), form)
+    if design.seed_sd is not None:
+        said += (
+            " seed_sd: the standard deviation of the means of a system's runs; the question is "
+            "whether the systems differ when they are trained again, with other seeds."
+        )
+    show(Experiment(row, said, others), form)
+
+
+_SEEDS = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)  # runs of each system, to choose from
+
+
+def _queries_with(design: Design) -> int | None:
+    """Return how many queries a design needs, None if no number is enough."""
+    found = queries_for(design)
+    return None if found > MOST_QUERIES else found
 
 
 _NEEDED = {

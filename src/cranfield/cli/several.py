@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from glob import glob
 from typing import Any
 
 import click
@@ -18,7 +19,7 @@ from cranfield.cli.data import (
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.settings import Alignment, Clustering, Settings
+from cranfield.comparison.settings import Alignment, Clustering, Grouping, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
@@ -100,6 +101,7 @@ class Several:
         baseline: str | None,
         slices: str | None = None,
         clustering: Clustering = Clustering(),
+        grouping: Grouping = Grouping(),
     ) -> Comparison:
         """Return the comparison of the systems; the baseline may be named by its file."""
         files, measures = self.files, self.measures(DEFAULT_MEASURES)
@@ -117,8 +119,28 @@ class Several:
                 files.insert(0, files.pop(at))
                 baseline = self.saved_name(files[0])
         chosen: Any = {**settings.unusual(), **clustering.unusual(), **self.options}
+        chosen |= self.named(grouping).unusual()
         chosen["baseline"] = baseline
         return compare(judgments, opened, measures, slices=slices, **chosen)
+
+    def named(self, grouping: Grouping) -> Grouping:
+        """Return the groups of saved scores by the names of systems, which files have there."""
+        if not self.saved or grouping.groups is None:
+            return grouping
+        files = self.files
+        names = {
+            group: [
+                name
+                for one in runs
+                for name in (
+                    [self.saved_name(path) for path in _files_of(one)]
+                    if any(place_of(path, files) is not None for path in _files_of(one))
+                    else [one]
+                )
+            ]
+            for group, runs in grouping.groups.items()
+        }
+        return replace(grouping, groups=names)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -147,6 +169,24 @@ saved_option = flags.option(
 )
 
 clustering_options = flags.family(Clustering, group="Statistics", clusters={"metavar": "FILE"})
+grouping_options = flags.family(
+    Grouping,
+    group="Statistics",
+    groups={
+        "names": ("--group",),
+        "multiple": True,
+        "metavar": "NAME=RUN,RUN",
+        "help": "Runs of one system, trained with different seeds, by their files, names or "
+        "patterns, as in --group 'dense=dense-s*'; --group '{}-s*' is for all systems at once. A "
+        "system is then the mean of its runs. May be repeated.  [default: each run is a system]",
+    },
+    deterministic={
+        "multiple": True,
+        "metavar": "NAME",
+        "help": "A system without seeds, such as BM25: its one run is all there is. May be "
+        "repeated.",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -157,6 +197,7 @@ class Comparing:
     baseline: str | None
     settings: Settings
     clustering: Clustering
+    grouping: Grouping
     saved: bool
     alignment: Alignment
     slices: str | None
@@ -167,10 +208,19 @@ class Comparing:
     def compared(self, qrels: str, runs: tuple[str, ...]) -> Comparison:
         """Return the comparison of some runs, or of saved scores."""
         several = Several(
-            *(qrels, runs, self.names, self.saved, self.alignment, self.rel),
+            *(
+                qrels,
+                with_members(qrels, runs, self.grouping),
+                self.names,
+                self.saved,
+                self.alignment,
+                self.rel,
+            ),
             *(self.judging, self.data),
         )
-        return several.compared(self.settings, self.baseline, self.slices, self.clustering)
+        return several.compared(
+            self.settings, self.baseline, self.slices, self.clustering, self.grouping
+        )
 
 
 comparing_options = flags.gathered(
@@ -184,6 +234,7 @@ comparing_options = flags.gathered(
         ),
         "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
         "clustering": clustering_options,
+        "grouping": grouping_options,
         "saved": saved_option,
         "alignment": flags.family(Alignment, group="Files"),
         "slices": flags.slices("compare on those of each label separately, too"),
@@ -192,6 +243,18 @@ comparing_options = flags.gathered(
         "data": data_options,
     },
 )
+
+
+def with_members(qrels: str, runs: tuple[str, ...], grouping: Grouping) -> tuple[str, ...]:
+    """Return the files of runs, with those that only a group names."""
+    wanted = [one for group in (grouping.groups or {}).values() for one in group]
+    found = dict.fromkeys(path for one in wanted for path in _files_of(one))
+    return (*runs, *(one for one in found if place_of(one, [qrels, *runs]) is None))
+
+
+def _files_of(wanted: str) -> list[str]:
+    """Return the files that a path or a pattern names."""
+    return [wanted] if os.path.isfile(wanted) else sorted(filter(os.path.isfile, glob(wanted)))
 
 
 def place_of(path: str, paths: Sequence[str]) -> int | None:

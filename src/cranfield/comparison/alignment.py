@@ -24,7 +24,8 @@ from cranfield.comparison.score_columns import (
     known_measure,
     without_number,
 )
-from cranfield.comparison.settings import Alignment, Clustering, Missing
+from cranfield.comparison.seeds import Group, averaged, groups_of, notes_on
+from cranfield.comparison.settings import Alignment, Clustering, Grouping, Missing
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
@@ -50,14 +51,12 @@ DEFAULT_MEASURES = "nDCG@10"
 class Evaluated:
     """Where scores come from: judgments and runs.
 
-    `judged` has, for each score, the share of judged documents among those that the measure looks
-    at: (n_measures, n_queries, n_systems). The first measures of `systems` are the aligned ones.
+    The first measures of `systems` are the aligned ones.
     """
 
     qrels: Qrels
     runs: Mapping[str, Run]
     systems: Systems
-    judged: Floats | None  # None for judgments in groups
 
     @property
     def judging(self) -> Judging:
@@ -94,7 +93,11 @@ class Aligned:
     notes: tuple[Note, ...]  # on the data
     recipe: Mapping[str, Any]
     source: "Evaluated | None" = None  # if they were evaluated here
+    # The share of judged documents among those that a measure looks at, for each score; None if
+    # these are not known, and for judgments in groups.
+    judged: Floats | None = None
     clusters: Clusters | None = None  # of the queries, if some depend on one another
+    groups: tuple[Group, ...] | None = None  # of each system, if some have several runs
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""
@@ -151,6 +154,7 @@ def align(
     judging: Judging = Judging(),
     reading: Reading = Reading(),
     clustering: Clustering | None = None,
+    grouping: Grouping | None = None,
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
 
@@ -165,6 +169,7 @@ def align(
         judging: how runs are judged, except which queries count: that depends on `alignment`.
         reading: how judgments and runs are read.
         clustering: which queries depend on one another; None: it does not matter.
+        grouping: which runs belong to one system; None: each is a system.
 
     Raises:
         InputError: a score is missing or not a number; there is no system, or no query.
@@ -173,10 +178,50 @@ def align(
 
     """
     found = _scores(qrels, runs, measures, alignment, judging, reading)
+    if grouping is not None and grouping.groups is not None:
+        found = _grouped(found, grouping)
     if clustering is None:
         return found
     clusters, notes = clusters_of(clustering, found.query_ids)
     return replace(found, clusters=clusters, notes=(*found.notes, *notes))
+
+
+def _grouped(found: Aligned, grouping: Grouping) -> Aligned:
+    """Return the scores of systems, each of which is the mean of its runs."""
+    runs = {} if found.source is None else found.source.runs
+    paths = {
+        name: [one.path for one in run.sources if one.path is not None]
+        for name, run in runs.items()
+    }
+    groups = tuple(
+        Group(
+            name,
+            tuple(found.names[i] for i in at),
+            found.values[:, :, at],
+            name in grouping.deterministic,
+        )
+        for name, at in groups_of(grouping, found.names, paths)
+    )
+    known = [found.known(measure) for measure in found.measures]
+    columns = [
+        [averaged(measure, one) for measure, one in zip(known, group.values, strict=True)]
+        for group in groups
+    ]
+    judged = found.judged
+    if judged is not None:
+        places = {name: i for i, name in enumerate(found.names)}
+        shares = (judged[:, :, [places[run] for run in one.runs]] for one in groups)
+        judged = np.stack([one.mean(axis=2) for one in shares], axis=2)
+    return replace(
+        found,
+        names=tuple(one.name for one in groups),
+        values=np.stack([np.stack(column) for column in columns], axis=2),
+        notes=(*found.notes, *notes_on(groups)),
+        recipe={**found.recipe, "groups": {one.name: list(one.runs) for one in groups}},
+        source=None,  # rankings are those of runs
+        judged=judged,
+        groups=groups,
+    )
 
 
 def _scores(
@@ -263,9 +308,15 @@ def _evaluated(
         notes.append(Note("texts", "info", said))
     found = _aligned(columns_of(systems), list(map(str, every)), missing, notes, recipe)
     judged = np.stack([found.column(str(share)) for share in shares]) if shares else None
-    source = Evaluated(judgments, named, systems, judged)
+    source = Evaluated(judgments, named, systems)
     n = len(dict.fromkeys(wanted))  # without the shares
-    return replace(found, measures=found.measures[:n], values=found.values[:n], source=source)
+    return replace(
+        found,
+        measures=found.measures[:n],
+        values=found.values[:n],
+        source=source,
+        judged=judged,
+    )
 
 
 def named_texts(measures: MeasuresLike) -> list[str]:

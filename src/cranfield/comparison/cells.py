@@ -28,7 +28,16 @@ from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import Change, Pair, Result, System
 from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.significance import TIE, Moments, beliefs, rank_biserial, signs, t_test
+from cranfield.comparison.significance import (
+    TIE,
+    Moments,
+    beliefs,
+    rank_biserial,
+    signs,
+    t_interval,
+    t_test,
+)
+from cranfield.comparison.training import Trained, trained
 from cranfield.options import LEAST_SHARE
 from cranfield.render.numbers import or_none
 from cranfield.scoring.joint_bounds import PairBounds
@@ -86,6 +95,14 @@ class Cell:
         self.means = list(map(math.exp, means)) if is_geometric(self.known) else means
 
     @property
+    def trained(self) -> Trained | None:
+        """The pairs' tests if the systems were trained again; None without several runs of one."""
+        return trained(
+            *(self.aligned, self.measure, self.queries.rows, self.cluster),
+            *(self.paired, self.of_units),
+        )
+
+    @property
     def sample(self) -> Sample:
         """The pairs to test."""
         return Sample(self.queries.rows, self.units, self.of_units, self.flips)
@@ -113,6 +130,7 @@ def result_of(
     corrected: Floats,
     family: Comparisons,
     bounds: PairBounds | None,
+    again: Trained | None,
 ) -> Result:
     """Return the Result of a cell; `corrected` are the pairs' p-values: (n_pairs,)."""
     found = {
@@ -120,6 +138,7 @@ def result_of(
         **_tests(cell, tested, corrected, family),
         **_effects(cell),
         **_clustered(cell),
+        **_of_training(cell, again),
         **_unjudged(cell, bounds),
     }
     columns = [_listed(column, len(corrected)) for column in found.values()]
@@ -290,6 +309,28 @@ def _clustered(cell: Cell) -> dict[str, Any]:
     }
 
 
+def _of_training(cell: Cell, again: Trained | None) -> dict[str, Any]:
+    """Return whether the systems differ when trained again, if they have several runs."""
+    if again is None:
+        return {}
+    low, high = t_interval(again.moments, cell.settings.alpha)
+    least, most = ends_of(cell.known, *range_of(cell.known, cell.scores))
+    low, high = cut(low, high, least - most, most - least)
+    told = again.p_adjusted <= cell.settings.alpha
+    rises = (cell.moments.mean > 0) == cell.rising
+    return {
+        "training_low": low,
+        "training_high": high,
+        "training_p": again.p,
+        "training_p_adjusted": again.p_adjusted,
+        "training_df": np.where(np.isnan(again.p), np.nan, again.moments.degrees),
+        "training_verdict": [
+            ("better" if way else "worse") if one else None
+            for one, way in zip(told.tolist(), rises.tolist(), strict=True)
+        ],
+    }
+
+
 def _units_that_differ(cell: Cell) -> Bools:
     """Return in which units the systems of each pair differ on a query: (n_units, n_pairs)."""
     found: Bools = by_cluster(_differs(cell) * 1.0, cell.cluster) > 0
@@ -323,8 +364,23 @@ def _systems(cell: Cell) -> list[System]:
     """Return each system's mean with its own interval, and how much of its ranking is judged."""
     judged = judged_shares(cell.aligned, cell.measure, cell.queries.rows)
     means = mean_intervals(cell.known, cell.scores, cell.settings.alpha, cell.cluster)
-    rows = zip(cell.aligned.names, means, judged, strict=True)
-    return [System(name, *own, *share) for name, own, share in rows]
+    rows = zip(cell.aligned.names, means, judged, _runs(cell), strict=True)
+    return [System(name, *own, *share, *runs) for name, own, share, runs in rows]
+
+
+def _runs(cell: Cell) -> list[tuple[dict[str, float] | None, float | None]]:
+    """Return the means of each system's runs, and their standard deviation, if it has several."""
+    if cell.aligned.groups is None:
+        return [(None, None)] * len(cell.aligned.names)
+    at = cell.aligned.measures.index(cell.measure)
+    found: list[tuple[dict[str, float] | None, float | None]] = []
+    for group in cell.aligned.groups:
+        columns = logs(cell.known, group.values[at][cell.queries.rows]).T
+        means = [mean(one) for one in columns]
+        means = [math.exp(one) for one in means] if is_geometric(cell.known) else means
+        sd = float(np.std(means, ddof=1)) if len(means) > 1 else None
+        found.append((dict(zip(group.runs, means, strict=True)), sd))
+    return found
 
 
 def _letters(cell: Cell, pairs: Sequence[Pair]) -> list[str]:

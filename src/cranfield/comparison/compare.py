@@ -8,6 +8,7 @@ from typing import Any, Never, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison import training
 from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, Queries, result_of
@@ -18,12 +19,15 @@ from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.pair_tests import Tested, pairs_tested
 from cranfield.comparison.randomization import step_down
 from cranfield.comparison.remarks import DRAWN
+from cranfield.comparison.seeds import on_training
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
     Clustering,
     ClusteringOptions,
     Correction,
+    Grouping,
+    GroupingOptions,
     Settings,
     SettingsOptions,
 )
@@ -39,12 +43,19 @@ from cranfield.scoring.joint_bounds import PairBounds
 from cranfield.scoring.slices import Slice, slices_of
 
 
-class CompareOptions(SettingsOptions, ClusteringOptions, AlignmentOptions, HowOptions, total=False):
+class CompareOptions(
+    SettingsOptions,
+    ClusteringOptions,
+    GroupingOptions,
+    AlignmentOptions,
+    HowOptions,
+    total=False,
+):
     """The options of `compare`, as keywords."""
 
 
 @watched
-@takes(Settings, Clustering, Alignment, Reading, Judging, Watching, without=("queries",))
+@takes(Settings, Clustering, Grouping, Alignment, Reading, Judging, Watching, without=("queries",))
 def compare(
     qrels: Any,
     runs: Any = None,
@@ -65,11 +76,14 @@ def compare(
         slices: labels of queries; the queries of each label are also compared alone: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels.
-        **options: each option of `Settings`, `Clustering` and `Alignment`; for judgments and runs,
-            also of `Reading` and `Judging`.
+        **options: each option of `Settings`, `Clustering`, `Grouping` and `Alignment`; for
+            judgments and runs, also of `Reading` and `Judging`.
 
     A measure with a geometric mean, such as GMAP, is compared by the ratio of the geometric means:
     differences of logarithms are tested, and `tie` and `rope` are differences of logarithms, too.
+
+    With `groups`, a system is the mean of several runs, trained with different seeds. Then there
+    are two answers: about these trained models, and about training them again with other seeds.
 
     Returns:
         A Comparison, which prints as tables.
@@ -98,7 +112,7 @@ def compare(
     settings = Settings.of(options)
     aligned = align(
         *(qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
-        Clustering.of(options),
+        *(Clustering.of(options), Grouping.of(options)),
     )
     found = compared(aligned, settings, slices)
     warn_of(found.notes)
@@ -120,6 +134,8 @@ def compared(
         _check_clusters(settings)
     left, right = _pairs(aligned.names, settings.baseline)
     unknown: list[PairBounds | None] = [None] * len(aligned.measures)
+    if settings.bounds and aligned.groups is not None:
+        raise OptionError("bounds=True applies to single runs: leave it or the groups out")
     if unjudged:
         unknown = unjudged_bounds(aligned, left, right, asked=settings.bounds)
     given = None if labels is None else label_rows(labels)
@@ -133,12 +149,14 @@ def compared(
     tests = pairs_tested([[cell.sample for cell in cells] for cells in all_cells], settings)
     for cells, tested in zip(all_cells, tests, strict=True):
         corrected = _corrected(cells, tested)
-        for cell, test, (p, comparisons), bounds in zip(
-            cells, tested, corrected, unknown, strict=True
+        again = training.corrected([cell.trained for cell in cells], settings)
+        for cell, test, (p, comparisons), bounds, trained in zip(
+            cells, tested, corrected, unknown, again, strict=True
         ):
-            results.append(result_of(cell, test, p, comparisons, bounds))
+            results.append(result_of(cell, test, p, comparisons, bounds, trained))
         if cells is all_cells[0]:
             notes += _of_families(cells, tested, [pair for pair, _ in corrected])
+    notes += on_training(aligned.groups or ())
     return Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.result import Change, Pair, Result
 from cranfield.comparison.scale import logs
+from cranfield.comparison.seed_tables import seeds_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
@@ -136,6 +137,7 @@ class Comparison(Shown):
                 some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
                 notes = () if found else self.data_notes  # once
                 found.append(table_of(some, self.settings, notes))
+                found += seeds_of(some[0], self.settings) if label is None else []
                 differences = differences_of(some[0], self.settings) if label is None else None
                 if differences is not None:
                     found.append(differences)
@@ -175,9 +177,10 @@ class Comparison(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, as for JSON, with what is needed to repeat it.
 
-        `scores`, and `clusters` if there are any, are in the order of `query_ids`.
+        `scores`, and `clusters` if there are any, are in the order of `query_ids`; with several
+        runs of a system, so are the scores of each run in `run_scores`.
         """
-        clusters = self.aligned.clusters
+        clusters, groups = self.aligned.clusters, self.aligned.groups
         return {
             "settings": self.settings.to_dict(),
             "recipe": dict(self.aligned.recipe),
@@ -187,6 +190,16 @@ class Comparison(Shown):
             "scores": {
                 measure: dict(zip(self.aligned.names, columns.T.tolist(), strict=True))
                 for measure, columns in zip(self.aligned.measures, self.aligned.values, strict=True)
+            },
+            "run_scores": None
+            if groups is None
+            else {
+                measure: {
+                    run: column
+                    for one in groups
+                    for run, column in zip(one.runs, one.values[i].T.tolist(), strict=True)
+                }
+                for i, measure in enumerate(self.aligned.measures)
             },
             "results": [one.to_dict() for one in self.results],
             "notes": [note.to_dict() for note in self.notes],

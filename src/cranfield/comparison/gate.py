@@ -16,6 +16,7 @@ A threshold is a number that a mean must reach, without a baseline.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Never, Unpack
 
 import numpy as np
@@ -41,6 +42,8 @@ from cranfield.comparison.settings import (
     ClusteringOptions,
     GateSettings,
     GateSettingsOptions,
+    Grouping,
+    GroupingOptions,
 )
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.comparison.thresholds import WORST, Threshold, by_measure, thresholds_of
@@ -57,13 +60,20 @@ from cranfield.scoring.sides import hold_both
 
 
 class GateOptions(
-    GateSettingsOptions, ClusteringOptions, AlignmentOptions, HowOptions, total=False
+    GateSettingsOptions,
+    ClusteringOptions,
+    GroupingOptions,
+    AlignmentOptions,
+    HowOptions,
+    total=False,
 ):
     """The options of `gate`, as keywords."""
 
 
 @watched
-@takes(GateSettings, Clustering, Alignment, Reading, Judging, Watching, without=("queries",))
+@takes(
+    GateSettings, Clustering, Grouping, Alignment, Reading, Judging, Watching, without=("queries",)
+)
 def gate(
     qrels: Any,
     runs: Any = None,
@@ -102,8 +112,8 @@ def gate(
         baseline: the name of the system that the others are compared with, or its file.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
-        **options: each option of `GateSettings`, `Clustering` and `Alignment`; for judgments and
-            runs, also of `Reading` and `Judging`.
+        **options: each option of `GateSettings`, `Clustering`, `Grouping` and `Alignment`; for
+            judgments and runs, also of `Reading` and `Judging`.
 
     Returns:
         A Gate: a verdict for each system and measure, the notes, and the recipe that repeats it.
@@ -144,8 +154,14 @@ def gate(
     asked = None if of_margin is None else list(dict.fromkeys([*of_margin, *least]))
     aligned = align(
         *(qrels, runs, asked, Alignment.of(options), Judging.of(options), Reading.of(options)),
-        Clustering.of(options),
+        *(Clustering.of(options), Grouping.of(options)),
     )
+    settings = _of_training(aligned, settings)
+    if settings.trained_again and stated is None and not settings.limit:
+        raise OptionError(
+            "trained_again=True applies to limits: state a baseline and a margin, or limit=True "
+            "(--limit)"
+        )
     if aligned.clusters is not None and settings.test == "bounded":
         raise OptionError(
             "test='bounded' takes queries as independent; with clusters, choose one of "
@@ -161,7 +177,10 @@ def gate(
         if not others:
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
-            contrast_of(aligned, measure, baseline, stated, settings.range, settings.test)
+            contrast_of(
+                *(aligned, measure, baseline, stated, settings.range, settings.test),
+                trained_again=settings.trained_again,
+            )
             for measure in aligned.measures
             if of_margin is None or measure in of_margin
         ]
@@ -175,10 +194,39 @@ def gate(
     thresholds, said = thresholds_of(aligned, least, others, settings)
     notes += [one for one in said if one not in notes]
     notes += [*_by_student(verdicts, thresholds), *aligned.notes]
+    if not settings.trained_again and any(one.code == "runs" for one in aligned.notes):
+        text = (
+            "The verdicts are about these trained models: trained_again=True (--trained-again) "
+            "judges the systems as trained again."
+        )
+        notes.append(Note("these-models", "info", text))
     warn_of(notes)
     ranges = {one.measure: list(one.range) for one in contrasts if one.range is not None}
     recipe = {"margin": margin, "at_least": least, **_recipe(aligned, settings, ranges)}
     return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
+
+
+def _of_training(aligned: Aligned, settings: GateSettings) -> GateSettings:
+    """Return the settings with the t test, if the systems are judged as trained again.
+
+    Raises OptionError if no system has several runs, or if one does not tell about other seeds.
+    """
+    if not settings.trained_again:
+        return settings
+    groups = aligned.groups or ()
+    if all(len(one.runs) == 1 for one in groups):
+        raise OptionError(
+            "trained_again=True needs systems of several runs with different seeds: name these "
+            "(groups=, --group)"
+        )
+    for one in groups:
+        if not one.tells:
+            raise OptionError(
+                f"trained_again=True: {one.name} has one run, which cannot tell what other seeds "
+                "would change: add runs to it, or say that it has no seeds (deterministic=, "
+                "--deterministic)"
+            )
+    return replace(settings, test="t")
 
 
 def _recipe(
@@ -190,6 +238,7 @@ def _recipe(
     drawn = settings.drawn(n_units)
     return {
         "limit": settings.limit,
+        "trained_again": settings.trained_again,
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
         "test": settings.test,
@@ -264,8 +313,11 @@ def _verdict(
     if outcome == "UNDECIDED" and changed and sd is not None and not is_bounded:
         # With fewer, too few queries would differ.
         differing = math.ceil(FEW * units / few) if few < FEW else 0
-        needed = max(queries_to_pass(settings, margin, float(tested.of_units.sd[i])), differing)
-        needed = needed if contrast.cluster is None else math.ceil(needed * n / units)
+        added = [(float(one.variance[i]), float(one.degrees[i])) for one in contrast.seeds]
+        needed = queries_to_pass(settings, margin, float(tested.of_units.sd[i]), added)
+        if needed is not None:
+            needed = max(needed, differing)
+            needed = needed if contrast.cluster is None else math.ceil(needed * n / units)
     kept = settings.changes
     if kept is None and few < FEW:
         kept = changed
@@ -398,6 +450,10 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
         else:
             said += f", too few for limits of a mean: a rare, large {rare} is not ruled out."
         yield Note("few-changes", "warning", said, few, named)
+    if one.outcome == "UNDECIDED" and contrast.seeds and one.queries_needed is None:
+        said = "with so few runs of each system, no number of queries is enough to pass with a "
+        said += "chance of 80%: add runs with other seeds."
+        yield Note("few-runs", "warning", said, one.n, named)
     if one.queries_needed is not None and one.queries_needed <= one.n:
         said = "has as many queries as needed: the true difference may be near the margin."
         yield Note("near-margin", "info", said, one.n, named)

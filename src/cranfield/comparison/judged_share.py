@@ -24,9 +24,9 @@ def judged_shares(aligned: Aligned, measure: str, rows: Bools) -> list[tuple[flo
 
     Also whether the share is low: more than 0.05 below that of another system.
     """
-    if aligned.source is None or aligned.source.judged is None:
+    if aligned.judged is None:
         return [(None, False)] * len(aligned.names)
-    judged = aligned.source.judged[aligned.measures.index(measure)]
+    judged = aligned.judged[aligned.measures.index(measure)]
     shares = [mean(column) for column in judged[rows].T]
     return [(one, one < max(shares) - _APART) for one in shares]
 

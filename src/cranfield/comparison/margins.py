@@ -11,6 +11,7 @@ from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.betting import Reach
 from cranfield.comparison.noninferiority import Question
 from cranfield.comparison.scale import ends_of, is_geometric, logs, outside, possible
+from cranfield.comparison.seeds import Spread, spread_of
 from cranfield.comparison.settings import GateTest
 from cranfield.errors import InputError, OptionError
 from cranfield.lazy import cached_property
@@ -112,6 +113,8 @@ def contrast_of(
     margin: Margin,
     stated: tuple[float, float] | None,
     test: GateTest,
+    *,
+    trained_again: bool = False,
 ) -> Contrast:
     """Return the contrast of all systems with the baseline under one measure.
 
@@ -131,7 +134,9 @@ def contrast_of(
         gains if rising else -gains,
         size,
         weights,
+        whole=over_all(known, base),
         cluster=None if aligned.clusters is None else aligned.clusters.code,
+        seeds=_seeds(aligned, measure, at) if trained_again else (),
         measure=measure,
         known=known,
         rising=rising,
@@ -142,6 +147,15 @@ def contrast_of(
     )
     _refuse_all_of_it(contrast, baseline)
     return replace(contrast, reach=_reach(contrast)) if test == "bounded" else contrast
+
+
+def _seeds(aligned: Aligned, measure: str, baseline: int) -> tuple[Spread, Spread]:
+    """Return what seeds add to the means of the others, and, for each, to the baseline's."""
+    cluster = None if aligned.clusters is None else aligned.clusters.code
+    place = aligned.measures.index(measure)
+    every = spread_of(aligned.groups or (), aligned.known(measure), place, cluster)
+    others = [i for i in range(len(aligned.names)) if i != baseline]
+    return every.among(others), every.among([baseline] * len(others))
 
 
 def _size(

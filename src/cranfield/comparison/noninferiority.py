@@ -12,9 +12,10 @@ from cranfield.comparison.betting import Reach, bounded, wealth
 from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.effects import FEW
 from cranfield.comparison.flips import MANY, Flips, Paired, by_cluster
-from cranfield.comparison.power import queries_for
+from cranfield.comparison.power import MOST_QUERIES, queries_for
 from cranfield.comparison.randomization import one_sided
-from cranfield.comparison.settings import Design, GateSettings
+from cranfield.comparison.seeds import Spread
+from cranfield.comparison.settings import Added, Design, GateSettings
 from cranfield.comparison.significance import TIE, Moments, student
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
@@ -31,8 +32,22 @@ class Question:
     gains: Floats  # (n_queries, n_systems); above 0 is better
     margin: float
     weights: Floats | None = None  # if the margin is a share: the baseline's scores, with mean 1
+    whole: float = math.nan  # the baseline's mean, by which these were divided
     reach: Reach | None = None  # for the bounded test
     cluster: Ints | None = None  # (n_queries,) of each query, numbered from 0; None: independent
+    # What other seeds add to the variances of the systems' means, and to that of the baseline, if
+    # there is one; empty: the question is about these models.
+    seeds: Sequence[Spread] = ()
+
+    def of_training(self, moments: Moments, share: float = 1.0) -> Moments:
+        """Return the moments of the systems minus a share of the baseline, trained again."""
+        if not self.seeds:
+            return moments
+        shares = (1.0, share)
+        return moments.with_seeds(
+            [one.variance * by**2 for one, by in zip(self.seeds, shares, strict=False)],
+            [one.degrees for one in self.seeds],
+        )
 
     def paired(self, gains: Floats) -> Paired:
         """Return differences of the queries (n_queries, n) as what is tested, such as clusters."""
@@ -90,7 +105,7 @@ def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
     elif n < 2:
         none = np.full((3, k), np.nan)
         shown = _told((none[0], none[0], none, none), alpha)
-    elif drawn is None:
+    elif drawn is None or question.seeds:
         shown = _t(question, of_units, bounds, settings)
     elif n > many and question.cluster is None:
         return _of_many(question, moments, changed, bounds, settings, drawn)
@@ -158,14 +173,19 @@ def least_p(settings: GateSettings, n: int) -> float:
     return 2.0**-n if drawn is None or drawn.exact else 1 / (drawn.drawn + 1)
 
 
-def queries_to_pass(settings: GateSettings, margin: float, sd: float) -> int:
+def queries_to_pass(
+    settings: GateSettings, margin: float, sd: float, added: Added = ()
+) -> int | None:
     """Return the number of queries with which a system as good as the baseline passes.
 
-    The probability of passing is _POWER.
+    The probability of passing is _POWER. `added` is what seeds add to the variance of the mean:
+    None if no number of queries is enough with it.
     """
     # Both of two one-sided tests pass this often if each fails half as often as both may.
     chance = (1 + _POWER) / 2 if settings.equivalence else _POWER
-    n = queries_for(Design(margin=margin, sd=sd, power=chance, alpha=settings.alpha))
+    n = queries_for(Design(margin=margin, sd=sd, power=chance, alpha=settings.alpha), added)
+    if n > MOST_QUERIES and added:
+        return None
     # With fewer, even a single flip of all 2^n is more than alpha.
     return n if settings.test == "t" else max(n, math.ceil(-math.log2(settings.alpha)))
 
@@ -193,15 +213,15 @@ def _t(
     """
     from scipy.special import stdtr, stdtrit
 
-    n, df = moments.n, moments.n - 1
-    weights = question.weights
+    n, weights = moments.n, question.weights
     over = moments.mean - bounds
     over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
-    error = np.broadcast_to(moments.error, bounds.shape)
+    against = [question.of_training(moments)] * len(bounds)
     if weights is not None:
-        shifted = [question.gains - np.outer(weights, bound) for bound in bounds[:, 0]]
-        error = np.array([Moments.of(question.paired(one)).error for one in shifted])
-    far = float(stdtrit(df, 1 - settings.alpha))
+        against = [_of_share(question, weights, bound) for bound in bounds[:, 0].tolist()]
+    error = np.array([one.error for one in against])
+    df = np.array([np.broadcast_to(one.degrees, one.mean.shape) for one in against])
+    far = stdtrit(df, 1 - settings.alpha)
     t = student(over, error)
     least = np.finfo(float).tiny  # no p-value is 0
     p_above, p_below = np.maximum(stdtr(df, -t), least), np.maximum(stdtr(df, t), least)
@@ -217,7 +237,9 @@ def _t(
         _agree(p_below, below, farther, nearer)
     below[2] |= below[at]
     low, high = moments.mean - far * error, moments.mean + far * error
-    limits = None if weights is None else _fieller(question, weights, moments, far)
+    limits = None
+    if weights is not None and not question.seeds:
+        limits = _fieller(question, weights, moments, float(far[0, 0]))
     if weights is None:
         low, high = low[0], high[0]  # the same for all bounds
     elif limits is not None:
@@ -231,6 +253,16 @@ def _t(
     some = enough.any(axis=0)
     lower, upper = np.where(some, lower, -np.inf), np.where(some, upper, np.inf)
     return lower, upper, above, below, p_above, p_below
+
+
+def _of_share(question: Question, weights: Floats, bound: float) -> Moments:
+    """Return the moments of the queries' differences minus the bound's share of the baseline.
+
+    The baseline's mean plus the bound is that share of its mean: what the baseline's seeds add to
+    the variance counts by its square.
+    """
+    shifted = question.paired(question.gains - np.outer(weights, [bound]))
+    return question.of_training(Moments.of(shifted), 1 + bound / question.whole)
 
 
 def _agree(p: Floats, shown: Bools, farther: int, nearer: int) -> None:

@@ -7,23 +7,28 @@ Medicine 23 (2004).
 
 Where queries come in clusters that depend on one another, the test is one of the clusters' means:
 so many clusters are needed as there would be queries, with the standard deviation of these means.
+
+Where systems are means of runs with several seeds, and are to be trained again, the seeds add to
+the variance of a mean, and no number of queries makes up for too few runs.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
-from cranfield.comparison.settings import Design, DesignOptions, count_from
+from cranfield.arrays.ranked import Floats
+from cranfield.comparison.settings import Added, Design, DesignOptions, count_from
 from cranfield.errors import OptionError
 from cranfield.notes import Note
 from cranfield.options import checked, number, refuse_others, share, takes
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
-_MOST_QUERIES = 1_000_000_000
+MOST_QUERIES = 1_000_000_000
+_POINTS = 16  # of Gauss's rule, for each variance
 _Size = TypeVar("_Size", int, float)
 
 
@@ -41,8 +46,9 @@ class Experiment(Shown):
     power: ...
     """
 
-    numbers: Mapping[str, float]
+    numbers: Mapping[str, float | None]
     meaning: str
+    others: Sequence[Mapping[str, float | None]] = ()  # more rows, of the same names
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -56,17 +62,22 @@ class Experiment(Shown):
 
     def tables(self) -> list[Table]:
         """Return the numbers as a table, four digits each."""
-        numbers = self.numbers.values()
-        shown = [f"{one:,}" if isinstance(one, int) else f"{one:.4g}" for one in numbers]
-        return [Table(self.header, [shown], [self.meaning], 0)]
+        rows = [list(map(_shown, one.values())) for one in (self.numbers, *self.others)]
+        return [Table(self.header, rows, [self.meaning], 0)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the numbers as one row."""
-        return [self.to_dict()]
+        """Return the numbers as rows; None where there is none."""
+        return [dict(self.numbers), *map(dict, self.others)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers."""
-        return dict(self.numbers)
+        """Return the numbers; of several rows, in a list called `designs`."""
+        return {"designs": self.rows()} if self.others else dict(self.numbers)
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
 def power(
@@ -77,6 +88,8 @@ def power(
     sides: Literal[1, 2] = 2,
     cluster_size: int | None = None,
     icc: float | None = None,
+    seeds: int | None = None,
+    seed_sd: float | None = None,
 ) -> float:
     """Return the probability that a paired t test of so many queries finds an effect.
 
@@ -88,6 +101,9 @@ def power(
             margin divided by the standard deviation for an effect.
         cluster_size: how many queries depend on one another; needs `icc`.
         icc: how much the differences of such queries correlate, from 0 to 1.
+        seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
+        seed_sd: the standard deviation of the means of a system's runs, divided by that of the
+            differences, as the effect is.
 
     Raises:
         OptionError: a value out of its range.
@@ -96,6 +112,8 @@ def power(
     0.5477
     >>> round(power(0.3, 50, cluster_size=5, icc=0.5), 4)
     0.1953
+    >>> round(power(0.3, 50, seeds=5, seed_sd=0.15), 4)
+    0.4035
 
     """
     effect = checked("effect", effect, number())
@@ -103,8 +121,8 @@ def power(
     alpha = checked("alpha", alpha, share(below=0.5))
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
-    design = Design(cluster_size=cluster_size, icc=icc)
-    return _chance(effect / design.spread, _clusters(n_queries, design), alpha, sides)
+    design = Design(cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd)
+    return _chance(_mean_of(_clusters(n_queries, design), design), effect, alpha, sides)
 
 
 def _clusters(n_queries: int, design: Design) -> int:
@@ -124,6 +142,8 @@ def detectable(
     alpha: float = 0.05,
     cluster_size: int | None = None,
     icc: float | None = None,
+    seeds: int | None = None,
+    seed_sd: float | None = None,
 ) -> float:
     """Return the smallest effect that a two-sided paired t test of `n_queries` queries finds.
 
@@ -136,6 +156,9 @@ def detectable(
         alpha: the level of the test, above 0 and below 1.
         cluster_size: how many queries depend on one another; needs `icc`.
         icc: how much the differences of such queries correlate, from 0 to 1.
+        seeds: how many runs each system has, trained with different seeds; needs `seed_sd`.
+        seed_sd: the standard deviation of the means of a system's runs, divided by that of the
+            differences, as the effect is.
 
     Raises:
         OptionError: a value out of its range, or a power that is not above alpha.
@@ -145,14 +168,21 @@ def detectable(
 
     """
     n_queries = checked("n_queries", n_queries, count_from(2))
-    design = Design(power=power, alpha=alpha, cluster_size=cluster_size, icc=icc)
+    design = Design(
+        power=power,
+        alpha=alpha,
+        cluster_size=cluster_size,
+        icc=icc,
+        seeds=seeds,
+        seed_sd=seed_sd,
+    )
     design.check_power()
-    n = _clusters(n_queries, design)
+    mean = _mean_of(_clusters(n_queries, design), design)
 
     def enough(effect: float) -> bool:
-        return _chance(effect, n, design.alpha, 2) >= design.power
+        return _chance(mean, effect, design.alpha, 2) >= design.power
 
-    return _least(enough, 0.0, lambda low, high: (low + high) / 2) * design.spread
+    return _least(enough, 0.0, lambda low, high: (low + high) / 2)
 
 
 @takes(Design)
@@ -180,15 +210,93 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
     """
     refuse_others(queries_needed, options)
     design = Design.of(options)
+    if design.seed_sd is not None and design.seeds is None:
+        raise OptionError(
+            "seed_sd needs seeds, how many runs each system has; seeds_needed() tells how many of "
+            "them a number of queries needs"
+        )
     found = queries_for(design)
-    if found > _MOST_QUERIES:
+    if found <= MOST_QUERIES:
+        return found
+    [(name, stated)] = design.sizes.items()
+    if design.added and queries_for(replace(design, seeds=None, seed_sd=None)) <= MOST_QUERIES:
+        seeds = _seeds_for(design, MOST_QUERIES)
+        raise OptionError(
+            f"{name}={stated!r}: with {design.seeds} runs of each system, no number of queries is "
+            f"enough: it takes at least {seeds:,} runs"
+        )
+    raise OptionError(f"{name}={stated!r} needs more than {MOST_QUERIES:,} queries")
+
+
+@takes(Design, without=("seeds",))
+def seeds_needed(n_queries: int, **options: Unpack[DesignOptions]) -> int:
+    """Return the smallest number of runs of each system that reaches a goal, at least 2.
+
+    The runs are trained with different seeds, and the question is whether the systems would differ
+    if they were trained again. State one goal: effect, difference, width or margin.
+
+    Args:
+        n_queries: how many queries there are, at least 2.
+        **options: each option of `Design` but `seeds`; `seed_sd` is needed.
+
+    Raises:
+        OptionError: no goal or several, a missing `sd` or `seed_sd`, a value out of its range, or
+            a goal that so many queries do not reach with any number of runs.
+
+    >>> seeds_needed(100, difference=0.03, sd=0.08, seed_sd=0.015)
+    10
+
+    """
+    refuse_others(seeds_needed, options)
+    n_queries = checked("n_queries", n_queries, count_from(2))
+    design = Design.of(options)
+    if not design.seed_sd:
+        raise OptionError(
+            "state seed_sd, the standard deviation of the means of a system's runs, above 0"
+        )
+    found = _seeds_for(design, n_queries)
+    if found is None:
         [(name, stated)] = design.sizes.items()
-        raise OptionError(f"{name}={stated!r} needs more than {_MOST_QUERIES:,} queries")
+        needed = queries_for(replace(design, seed_sd=None))
+        raise OptionError(
+            f"{name}={stated!r}: with {n_queries:,} queries, no number of runs is enough: it takes "
+            f"at least {needed:,} queries"
+        )
     return found
 
 
-def queries_for(design: Design) -> int:
-    """Return the smallest number of queries for a design, without the limit of `queries_needed`."""
+def queries_for(design: Design, added: Added | None = None) -> int:
+    """Return the smallest number of queries for a design; more than a billion if there is none.
+
+    `added` is what seeds add to the variance of a mean, in place of the design's.
+    """
+    added = design.added if added is None else added
+    reaches = _goal(design)
+    if design.sd == 0 and not added:
+        return 2 * design.each
+    if added and not reaches(MOST_QUERIES + 1, added):
+        return MOST_QUERIES + 1
+    found = _least(lambda n: reaches(n, added), 1, lambda low, high: (low + high) // 2)
+    return found * design.each
+
+
+def _seeds_for(design: Design, n_queries: int) -> int | None:
+    """Return the smallest number of runs of each system for a design; None if there is none."""
+    reaches, n = _goal(design), _clusters(n_queries, design)
+    if not reaches(n, ()):
+        return None
+    return _least(
+        lambda seeds: reaches(n, replace(design, seeds=seeds).added),
+        1,
+        lambda low, high: (low + high) // 2,
+    )
+
+
+def _goal(design: Design) -> Callable[[int, Added], bool]:
+    """Return what tells whether a number of clusters, or queries, reaches the goal of a design.
+
+    Raises OptionError for no goal or several, or for one that no number reaches.
+    """
     if len(design.sizes) != 1:
         named = f", not {' and '.join(design.sizes)}" if design.sizes else ""
         raise OptionError(f"state one of effect, difference, width or margin{named}")
@@ -202,20 +310,81 @@ def queries_for(design: Design) -> int:
     if name != "effect":
         if design.sd is None:
             raise OptionError(f"{name} needs sd, the standard deviation of the differences")
-        if design.sd == 0:
-            return 2 * design.each
-        size /= design.sd
-    size /= design.spread
-    if not 1e-100 < size < 1e100:
+        if design.sd == 0 and design.seed_sd:
+            raise OptionError("sd=0: with seed_sd, it must be above 0")
+        size /= design.sd or 1.0
+    if not 1e-100 < size / design.spread < 1e100:
         raise OptionError(f"{name}={stated!r} is too small or too large for sd={design.sd!r}")
     sides: Literal[1, 2] = 1 if name == "margin" else 2
 
-    def enough(n: int) -> bool:
+    def reaches(n: int, added: Added) -> bool:
+        mean = _mean_of(n, design, added)
         if name == "width":
-            return _width(n, alpha) <= size
-        return _chance(size, n, alpha, sides) >= design.power
+            return _width(mean, alpha) <= size
+        return _chance(mean, size, alpha, sides) >= design.power
 
-    return _least(enough, 1, lambda low, high: (low + high) // 2) * design.each
+    return reaches
+
+
+class _Mean(NamedTuple):
+    """A mean of the queries' differences, and what may be estimated of it: (n_cases,).
+
+    A case is a standard error that may be estimated, divided by the true one, with the degrees of
+    freedom that go with it; cases have weights, which sum to 1.
+    """
+
+    precision: float  # 1 / its standard error, in standard deviations of the differences
+    error: Floats
+    degrees: int | Floats  # of freedom
+    weights: Floats
+
+
+def _mean_of(n: int, design: Design, added: Added | None = None) -> _Mean:
+    """Return the mean of so many queries, or clusters, with what seeds add to its variance."""
+    of_seeds = design.added if added is None else added
+    if not of_seeds:
+        return _Mean(math.sqrt(n) / design.spread, *_one_variance(n - 1))
+    unit = (design.sd or 1.0) ** 2
+    variances = [design.spread**2 / n, *(one / unit for one, _ in of_seeds)]
+    degrees = [n - 1.0, *(of_one for _, of_one in of_seeds)]
+    return _Mean(1 / math.sqrt(math.fsum(variances)), *_sum_of_variances(variances, degrees))
+
+
+def _one_variance(df: int) -> tuple[Floats, int, Floats]:
+    """Return estimates of a standard deviation, in the true one; degrees of freedom; weights.
+
+    The logarithm u of an estimate is integrated over by the trapezoid rule: its density,
+    proportional to exp(df (u - exp(2 u) / 2)), is smooth and falls to 0 at both ends, so that every
+    point adds digits.
+    """
+    reach = math.sqrt(40 / df)  # beyond it, weights are below exp(-40)
+    u = np.arange(-40 / df - reach, min(reach, 2.5), min(reach / 50, 0.02))
+    weights = np.exp(df * (u - np.expm1(2 * u) / 2))
+    return np.exp(u), df, weights / weights.sum()
+
+
+def _sum_of_variances(
+    variances: Sequence[float], degrees: Sequence[float]
+) -> tuple[Floats, Floats, Floats]:
+    """Return estimates of the root of a sum of variances, as `_one_variance` does of one.
+
+    Each variance is estimated by its own chi-square variate, and the degrees of freedom by
+    Satterthwaite's rule (Biometrics Bulletin 1946) from these estimates: Gauss's rule over the
+    quantiles of each.
+    """
+    from scipy.special import chdtri
+
+    points, of_points = np.polynomial.legendre.leggauss(_POINTS)
+    quantiles, of_points = (1 - points) / 2, of_points / 2
+    estimates = [
+        np.full(_POINTS, one) if df == math.inf else one * chdtri(df, quantiles) / df
+        for one, df in zip(variances, degrees, strict=True)
+    ]
+    grid = [one.ravel() for one in np.meshgrid(*estimates, indexing="ij")]
+    weights = np.prod(np.meshgrid(*[of_points] * len(grid), indexing="ij"), axis=0).ravel()
+    found = sum(grid)
+    below = sum(one**2 / df for one, df in zip(grid, degrees, strict=True))
+    return np.sqrt(found / math.fsum(variances)), found**2 / below, weights
 
 
 def _least(
@@ -230,32 +399,28 @@ def _least(
     return high
 
 
-def _chance(effect: float, n: int, alpha: float, sides: Literal[1, 2]) -> float:
+def _chance(mean: _Mean, effect: float, alpha: float, sides: Literal[1, 2]) -> float:
     """Return the probability that a t test rejects.
 
-    t is a normal variate around effect * sqrt(n), divided by the estimate of the standard
-    deviation, whose logarithm u is integrated over by the trapezoid rule: its density, proportional
-    to exp(df (u - exp(2 u) / 2)), is smooth and falls to 0 at both ends, so that every point adds
-    digits. (The noncentral t of scipy has 7 digits up to version 1.14, and later none at all for
+    t is a normal variate around effect * precision, divided by the estimate of the standard
+    deviation. (The noncentral t of scipy has 7 digits up to version 1.14, and later none at all for
     some large arguments.)
     """
     from scipy.special import ndtr, stdtrit
 
-    df = n - 1
-    critical = float(stdtrit(df, 1 - alpha / sides))
-    reach = math.sqrt(40 / df)  # beyond it, weights are below exp(-40)
-    u = np.arange(-40 / df - reach, min(reach, 2.5), min(reach / 50, 0.02))
-    weights = np.exp(df * (u - np.expm1(2 * u) / 2))
-    center, far = effect * math.sqrt(n), critical * np.exp(u)
+    center, far = effect * mean.precision, stdtrit(mean.degrees, 1 - alpha / sides) * mean.error
     beyond = ndtr(center - far)
     if sides == 2:
         beyond += ndtr(-center - far)
-    return float(weights @ beyond / weights.sum())
+    return float(mean.weights @ beyond)
 
 
-def _width(n: int, alpha: float) -> float:
-    """Return the expected width of the t interval, in standard deviations."""
-    from scipy.special import poch, stdtrit
+def _width(mean: _Mean, alpha: float) -> float:
+    """Return the expected width of the t interval, in standard deviations of the differences."""
+    from scipy.special import stdtrit
 
-    c4 = math.sqrt(2 / (n - 1)) * float(poch((n - 1) / 2, 0.5))  # E[s] is c4 standard deviations
-    return 2 * float(stdtrit(n - 1, 1 - alpha / 2)) * c4 / math.sqrt(n)
+    return (
+        2
+        * float(mean.weights @ (stdtrit(mean.degrees, 1 - alpha / 2) * mean.error))
+        / mean.precision
+    )

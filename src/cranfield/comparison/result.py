@@ -29,6 +29,14 @@ class System:
     high: float | None
     judged: float | None  # share of the documents that the measure looks at
     little_judged: bool  # more than 0.05 below another system's
+    # Of a system that is the mean of several runs: their means.
+    runs: Mapping[str, float] | None = None
+    seed_sd: float | None = None  # their standard deviation; None for one run
+
+    @property
+    def seeds(self) -> int:
+        """The number of runs."""
+        return 1 if self.runs is None else len(self.runs)
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,9 @@ class Pair:
     `method` is how p was found: "exact", by all possible flips; "drawn", by as many as were asked
     for; "sequential", by fewer, since 1,000 of these had a mean difference as large; "bound",
     without flips: p is an upper bound, below 0.000001.
+
+    Where systems are means of several runs, all this is about these runs' models. `training_low` to
+    `training_verdict` are about training the systems again, with other seeds.
 
     `changes` are the queries on which the two differ, in the order of their ids, if there are fewer
     than 10; else empty (`Comparison.changes` returns any number). CSV leaves it out.
@@ -106,6 +117,14 @@ class Pair:
     clusters: int | None = None  # of the queries, if whole clusters were tested
     changed_clusters: int | None = None  # those with a query on which the two differ
     design_effect: float | None = None  # variance of the difference / that of independent queries
+    # Where systems are means of several runs: of training them again with other seeds. None where
+    # a system has one run, unless it is deterministic.
+    training_low: float | None = None  # the interval of the difference
+    training_high: float | None = None
+    training_p: float | None = None
+    training_p_adjusted: float | None = None
+    training_df: float | None = None  # degrees of freedom of t
+    training_verdict: Outcome | None = None
     rank_biserial: float | None = None  # of Wilcoxon's ranks, with that test
     probability_better: float | None = None  # with a rope, or test="bayes"
     probability_same: float | None = None

@@ -1,7 +1,7 @@
 """The options of the statistics: each with its default, its check and one sentence."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -52,6 +52,59 @@ def rising(value: Any) -> tuple[float, ...]:
     if not found or list(found) != sorted(set(found)) or not found[0] > 0:
         raise ValueError("rising numbers above 0")
     return found
+
+
+TEMPLATE = "{}"  # stands for the name of a system
+
+
+def some_names(value: Any) -> tuple[str, ...]:
+    """Return some names, or one, as a tuple, or raise ValueError."""
+    found = (value,) if isinstance(value, str) else tuple(value) if _lists(value) else ()
+    if (value and not found) or not all(isinstance(one, str) and one for one in found):
+        raise ValueError("a name, or a list of names")
+    return tuple(dict.fromkeys(found))
+
+
+def _lists(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, Mapping | bytes)
+
+
+def runs_by_name(value: Any) -> dict[str, tuple[str, ...]] | None:
+    """Return {name: runs}; templates, which stand for several names, are those of "{}".
+
+    Texts are taken as NAME=RUN,RUN, or as a template. Raises ValueError for anything else.
+
+    >>> runs_by_name({"new": ["new-s1", "new-s2"]}), runs_by_name(["old=a,b", "{}-s*"])
+    ({'new': ('new-s1', 'new-s2')}, {'old': ('a', 'b'), '{}': ('{}-s*',)})
+    """
+    if value is None:
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    expected = "runs by the system, as in {'new': ['new-s1', 'new-s2']}, NAME=RUN,RUN or '{}-s*'"
+    try:
+        if isinstance(value, Mapping):
+            pairs = [(str(name), some_names(runs)) for name, runs in value.items()]
+        else:
+            pairs = [_of_text(one) for one in some_names(value)]
+    except ValueError:
+        raise ValueError(expected) from None
+    for name, runs in pairs:
+        if (
+            not name.strip()
+            or not all(runs)
+            or (name == TEMPLATE) != all(one.count(TEMPLATE) == 1 for one in runs)
+        ):
+            raise ValueError(expected)
+        found[name] = (*found.get(name, ()), *runs)
+    return found or None
+
+
+def _of_text(text: str) -> tuple[str, tuple[str, ...]]:
+    """Read NAME=RUN,RUN or a template."""
+    name, equals, runs = text.partition("=")
+    if TEMPLATE in text and not equals:
+        return TEMPLATE, (text,)
+    return name.strip() if equals else "", tuple(one.strip() for one in runs.split(","))
 
 
 def ends(value: Any) -> tuple[float, float]:
@@ -129,6 +182,32 @@ class Clustering(Options):
             raise OptionError(
                 f"cluster_by={self.cluster_by!r:.40} names one of the columns of labels: state "
                 "these, too (clusters=, --clusters)"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping(Options):
+    """Which runs belong to one system, trained with different seeds."""
+
+    groups: Any | None = option(
+        None,
+        "Runs of one system, trained with different seeds, as {'dense': ['dense-s1', 'dense-s2']}: "
+        "names, files, or patterns such as 'dense-s*'. A text with {} is for all systems: '{}-s*'. "
+        "A system is then the mean of its runs. [default: each run is a system]",
+        runs_by_name,
+    )
+    deterministic: Sequence[str] = option(
+        (),
+        "Systems without seeds, such as BM25: their one run is all there is.",
+        some_names,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.deterministic and self.groups is None:
+            raise OptionError(
+                f"deterministic={self.deterministic!r:.80} applies beside systems of several runs: "
+                "name these, too (groups=, --group)"
             )
 
 
@@ -273,6 +352,11 @@ class GateSettings(Options):
     undecided: Undecided | None = option(
         None, "Count UNDECIDED as a pass, or as a fail. [default: neither]"
     )
+    trained_again: bool = option(
+        False,
+        "Require it of systems trained again, with other seeds, too, by a t test; needs groups of "
+        "runs. [default: of these runs' models]",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -280,6 +364,12 @@ class GateSettings(Options):
             raise OptionError(
                 "limit=True goes with at_least, a number that the mean must reach: state that, too "
                 "(--at-least)"
+            )
+
+        if self.trained_again and self.test == "bounded":
+            raise OptionError(
+                "test='bounded' is about single models; training them again is tested by t: leave "
+                "one of the two out"
             )
 
     def drawn(self, n_queries: int) -> Flips | None:
@@ -348,6 +438,9 @@ class AgreementSettings(Options):
     alpha: float = option(*_ALPHA)
 
 
+Added = Sequence[tuple[float, float]]  # variances of a mean, each with its degrees of freedom
+
+
 @dataclass(frozen=True, kw_only=True)
 class Design(Options):
     """The goal of an experiment: one of effect, difference, width and margin."""
@@ -391,8 +484,25 @@ class Design(Options):
         number(0, 1),
     )
 
+    seeds: int | None = option(
+        None,
+        "How many runs each system has, with different seeds. Needs seed_sd.",
+        count_from(2),
+    )
+    seed_sd: float | None = option(
+        None,
+        "The sd of the means of a system's runs. It is in the unit of sd; the question is then one "
+        "of training the systems again, with other seeds.",
+        number(0),
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.seeds is not None and self.seed_sd is None:
+            raise OptionError(
+                f"seeds={self.seeds} needs seed_sd, the standard deviation of the means of a "
+                "system's runs (--seed-sd)"
+            )
         if (self.cluster_size is None) != (self.icc is None):
             raise OptionError("state cluster_size and icc together (--cluster-size, --icc)")
 
@@ -413,6 +523,13 @@ class Design(Options):
     def spread(self) -> float:
         """The standard deviation of a cluster's mean, in those of a query's difference."""
         return math.sqrt(self.design_effect / self.each)
+
+    @property
+    def added(self) -> "Added":
+        """What the seeds of two systems add to the variance of a mean difference."""
+        if self.seeds is None or not self.seed_sd:
+            return ()
+        return ((self.seed_sd**2 / self.seeds, self.seeds - 1),) * 2
 
     @property
     def sizes(self) -> dict[str, float]:
@@ -444,6 +561,13 @@ class ClusteringOptions(TypedDict, total=False):
 
     clusters: Any | None
     cluster_by: str | None
+
+
+class GroupingOptions(TypedDict, total=False):
+    """The options of Grouping, as keywords of a function."""
+
+    groups: Any | None
+    deterministic: Sequence[str]
 
 
 class SignFlipsOptions(TypedDict, total=False):
@@ -483,6 +607,7 @@ class GateSettingsOptions(TypedDict, total=False):
     at_least: Mapping[str, float] | None
     limit: bool
     undecided: Undecided | None
+    trained_again: bool
 
 
 class CorrelationSettingsOptions(TypedDict, total=False):
@@ -533,6 +658,8 @@ class DesignOptions(TypedDict, total=False):
     alpha: float
     cluster_size: int | None
     icc: float | None
+    seeds: int | None
+    seed_sd: float | None
 
 
 # ---- end

@@ -4,8 +4,8 @@ Each takes `Paired` and returns columns (n_pairs,). A value that does not exist,
 query, is NaN; a comparison has None in its place.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Moments:
     n: int  # units
     mean: Floats
     sd: Floats  # with n - 1; 0 if it is only rounding; NaN for one unit
+    added: Floats | None = None  # to the variances of the means, by seeds; None: nothing
+    freedom: Floats | None = None  # degrees of freedom, if they are not n - 1
 
     @classmethod
     def of(cls, paired: Paired) -> "Moments":
@@ -42,11 +44,34 @@ class Moments:
         sd[sd <= 1e-12 * np.abs(paired.differences).max(axis=0, initial=0)] = 0.0
         return cls(n, mean, sd)
 
+    def with_seeds(self, variances: Sequence[Floats], degrees: Sequence[Floats]) -> "Moments":
+        """Return the moments of means to which seeds add variances, with so many degrees each.
+
+        (n_pairs,) each; NaN is kept. The degrees of freedom of the sum are Satterthwaite's
+        (Biometrics Bulletin 1946).
+        """
+        of_units = self.sd**2 / self.n
+        added = sum(variances, np.zeros_like(of_units))
+        parts = [(of_units, self.n - 1), *zip(variances, degrees, strict=True)]
+        below = sum((one**2 / of_one for one, of_one in parts), np.zeros_like(of_units))
+        every = of_units + added
+        freedom = np.full(every.shape, float(self.n - 1))
+        np.divide(every**2, below, out=freedom, where=below > 0)
+        return replace(self, added=added, freedom=freedom)
+
     @property
     def error(self) -> Floats:
         """The standard error of the mean difference: (n_pairs,)."""
+        if self.added is not None:
+            with_seeds: Floats = np.sqrt(self.sd**2 / self.n + self.added)
+            return with_seeds
         found: Floats = self.sd / np.sqrt(self.n)
         return found
+
+    @property
+    def degrees(self) -> int | Floats:
+        """The degrees of freedom of t: (n_pairs,) where they differ."""
+        return self.n - 1 if self.freedom is None else self.freedom
 
     @property
     def t(self) -> Floats:
@@ -62,7 +87,7 @@ def student(mean: Floats, error: Floats) -> Floats:
     return t
 
 
-def t_p(mean: Floats, error: Floats, degrees: int) -> Floats:
+def t_p(mean: Floats, error: Floats, degrees: int | Floats) -> Floats:
     """Return the two-sided p-values of means with these standard errors."""
     from scipy.special import stdtr
 
@@ -72,14 +97,16 @@ def t_p(mean: Floats, error: Floats, degrees: int) -> Floats:
 
 def t_test(moments: Moments) -> Floats:
     """Return the two-sided p-values of the paired t-test (Student, Biometrika 1908)."""
-    return t_p(moments.mean, moments.error, moments.n - 1)
+    return t_p(moments.mean, moments.error, moments.degrees)
 
 
 def t_interval(moments: Moments, alpha: float) -> tuple[Floats, Floats]:
     """Return the ends of the 1 - alpha interval of each mean difference, by Student's t."""
     from scipy.special import stdtrit
 
-    half = stdtrit(moments.n - 1, 1 - alpha / 2) * moments.error if moments.n > 1 else moments.sd
+    half = moments.sd
+    if moments.n > 1:
+        half = stdtrit(moments.degrees, 1 - alpha / 2) * moments.error
     return moments.mean - half, moments.mean + half
 
 

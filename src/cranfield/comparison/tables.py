@@ -25,7 +25,7 @@ from cranfield.render.numbers import (
 )
 from cranfield.render.table import Column, Table, legend, wanted
 
-_MARKS = {"better": "^", "worse": "v", None: " "}
+MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
 TESTS = {
     "randomization": "randomization test, two-sided",
@@ -241,7 +241,7 @@ def _judged(line: _Line) -> str:
 def _change(pair: Pair) -> str:
     """Return a pair's difference, or its ratio, with its mark."""
     shown = number(pair.ratio) if pair.scale == "ratio" else signed(pair.difference)
-    return f"{shown} {_MARKS[pair.verdict]}"
+    return f"{shown} {MARKS[pair.verdict]}"
 
 
 def _ends(pair: Pair) -> str:
@@ -403,7 +403,7 @@ def differences_of(result: Result, settings: Settings) -> Table | None:
         for other in ordered[:place]:
             difference, verdict = result.between(system.name, other.name)
             shown = number(math.exp(difference)) if result.by_ratio else signed(difference)
-            cells.append(f"{shown} {_MARKS[verdict]}")
+            cells.append(f"{shown} {MARKS[verdict]}")
         rows.append([f"{place + 1}", *cells, *[""] * (len(ordered) - 1 - place)])
     header = ["", *(f"- {place}" for place in range(1, len(ordered)))]
     what = "divided by" if result.by_ratio else "minus"

@@ -22,6 +22,7 @@ from cranfield.comparison.margins import over_all, scores_range
 from cranfield.comparison.noninferiority import GateMethod, Held, Outcome, Question, hold
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.scale import ends_of, is_geometric, logs
+from cranfield.comparison.seeds import Spread, spread_of
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.errors import MeasureError, OptionError
@@ -167,7 +168,12 @@ def _asked(
     if settings.test == "bounded":
         reach = Reach(*ends_of(known, low, high), against=number)
     cluster = None if aligned.clusters is None else aligned.clusters.code
-    question = Question(compared - number, 0.0, reach=reach, cluster=cluster)
+    seeds: tuple[Spread, ...] = ()
+    if settings.trained_again:
+        index = aligned.measures.index(measure)
+        of_all = spread_of(aligned.groups or (), known, index, cluster)
+        seeds = (of_all.among(at),)
+    question = Question(compared - number, 0.0, reach=reach, cluster=cluster, seeds=seeds)
     return _Asked(measure, known, least, scores, (low, high), question)
 
 

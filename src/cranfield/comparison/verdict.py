@@ -413,6 +413,8 @@ def _how(found: Gate) -> tuple[str, str]:
     how = {"t": "t test", "bounded": "bounded test"}.get(settings.test, "")
     if settings.test == "t" and found.verdicts:
         how = "paired t test"
+    if settings.trained_again:
+        how += " that allows for other seeds"
     if settings.test == "randomization":
         drawn = f"{settings.flips:,} flips, seed {settings.seed}"
         how = f"randomization test, {'all flips' if found.recipe['exact'] else drawn}"

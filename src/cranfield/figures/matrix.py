@@ -189,7 +189,7 @@ def judged_by_rank(found: Comparison, depth: int = DEPTH, *, style: StyleName = 
     compared(found, "judged_by_rank")
     deepest = checked("depth", depth, whole(1, _DEEPEST))
     source = source_of(found, "what is judged at each rank")
-    if source.judged is None:
+    if found.aligned.judged is None:
         what = "are in groups" if source.qrels.in_groups else "name relevant documents alone"
         raise InputError(f"these judgments {what}: they do not say what else was judged")
     again = met(found, source, (), deepest)

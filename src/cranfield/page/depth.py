@@ -45,7 +45,7 @@ def recall(found: Comparison) -> dict[str, Any] | None:
 def judged(found: Comparison, depth: int) -> dict[str, Any] | None:
     """Return which share is judged at each rank; None if the judgments do not tell."""
     source = found.aligned.source
-    if source is None or source.judged is None:
+    if source is None or found.aligned.judged is None:
         return None
     rows = _rows(judged_by_rank(found, depth).points, "rank", ("judged",))
     return {"at": rows["at"], "share": rows["judged"]}

@@ -1,0 +1,73 @@
+"""Training again: whether systems of several runs would differ with other seeds, too."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.comparison.alignment import Aligned
+from cranfield.comparison.corrections import CORRECTIONS
+from cranfield.comparison.flips import Paired
+from cranfield.comparison.seeds import spread_of
+from cranfield.comparison.settings import Settings
+from cranfield.comparison.significance import Moments, t_test
+
+
+class Trained(NamedTuple):
+    """The t-test of each pair, if systems were trained again: (n_pairs,); NaN where there is none.
+
+    The moments are those of the queries, or clusters, with what the seeds add.
+    """
+
+    moments: Moments
+    p: Floats
+    p_adjusted: Floats
+
+
+def trained(
+    aligned: Aligned,
+    measure: str,
+    rows: Bools,
+    cluster: Ints | None,
+    paired: Paired,
+    of_units: Moments,
+) -> Trained | None:
+    """Return the tests of pairs on some queries (n_queries,), not corrected; None without seeds.
+
+    `of_units` are the moments of the same pairs without seeds.
+    """
+    if aligned.groups is None or all(len(one.runs) == 1 for one in aligned.groups):
+        return None
+    groups = [replace(one, values=one.values[:, rows]) for one in aligned.groups]
+    at = aligned.measures.index(measure)
+    seeds = spread_of(groups, aligned.known(measure), at, cluster)
+    both = paired.left, paired.right
+    moments = of_units.with_seeds(
+        [seeds.variance[one] for one in both], [seeds.degrees[one] for one in both]
+    )
+    p = t_test(moments) if moments.n > 1 else np.full(len(paired.left), np.nan)
+    return Trained(moments, p, p)
+
+
+def corrected(found: Sequence[Trained | None], settings: Settings) -> list[Trained | None]:
+    """Return the tests of some measures, corrected for each measure or for all together.
+
+    Corrections by flips, and those of means of all systems, have no counterpart here: Holm's
+    replaces them. A pair without a p-value is no comparison.
+    """
+    of_pairs = CORRECTIONS.get(str(settings.correction), CORRECTIONS["holm"])
+    there = [one for one in found if one is not None]
+    if settings.correction == "none" or not there:
+        return list(found)
+    families = [there] if settings.family == "all" else [[one] for one in there]
+    done = []
+    for family in families:
+        p = np.concatenate([one.p for one in family])
+        known = ~np.isnan(p)
+        p[known] = of_pairs(p[known])
+        parts = np.split(p, np.cumsum([len(one.p) for one in family])[:-1])
+        done += [one._replace(p_adjusted=part) for one, part in zip(family, parts, strict=True)]
+    each = iter(done)
+    return [None if one is None else next(each) for one in found]
