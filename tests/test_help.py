@@ -120,6 +120,12 @@ def test_the_examples_of_the_help_run(
     shutil.copy(tmp_path / "demo" / "qrels.txt", tmp_path / "second.qrels")
     kinds = "".join(f"q{i:02},{'odd' if i % 2 else 'even'}\n" for i in range(1, 41))
     (tmp_path / "kind.csv").write_text(f"query_id,type\n{kinds}")
+    rows = (
+        f"{name},second.qrels,{run},demo/{run}.run\n"
+        for name in ("one", "two")
+        for run in ("bm25", "dense")
+    )
+    (tmp_path / "collections.csv").write_text(f"collection,qrels,run,path\n{''.join(rows)}")
     (tmp_path / "clicks.csv").write_text("user,item,score\nu1,a,2\nu1,b,1\n")
     nugget = {"query": "q1", "answer": "a", "nugget": "n", "importance": "vital"}
     line = json.dumps({**nugget, "assignment": "support"})

@@ -28,6 +28,7 @@ from cranfield import (
     agreement,
     check,
     compare,
+    compare_collections,
     conventions,
     correlate,
     discriminative_power,
@@ -91,6 +92,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "scores": lambda: evaluate(QRELS, FIRST, "AP P@2 NumRet"),
     "systems": lambda: evaluate(QRELS, RUNS, "AP P@2 NumRet", bounds=True),
     "comparison": lambda: compare(SCORES),
+    "several seeds": lambda: compare(SCORES, groups={"</td>": list(SCORES)[:2]}),
+    "collections": lambda: compare_collections(
+        {"<b>=1": SCORES, "|\n": SCORES, "%&": SCORES}, all_pairs=True, ranks=True
+    ),
     "all pairs": lambda: compare(SCORES, all_pairs=True),
     "one system": lambda: compare({NAMES[0]: SCORES[NAMES[0]]}),
     "paper's table": lambda: paper_table(compare(SCORES, all_pairs=True, correction="none")),

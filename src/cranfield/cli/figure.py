@@ -15,6 +15,7 @@ from cranfield.comparison.settings import Alignment, Settings
 from cranfield.errors import OptionError, printable
 from cranfield.figures import (
     Figure,
+    by_collection,
     by_cutoff,
     by_relevant,
     by_slice,
@@ -334,6 +335,27 @@ def _by_slice(
     cranfield figure by-slice demo/qrels.txt demo/*.run --slices kind.csv -o s.svg
     """  # noqa: D301 - click's mark for lines to keep
     systems.draw(by_slice, systems=chosen or None)
+
+
+@flags.command("by-collection", command)
+def _by_collection(
+    path: str = flags.argument(metavar="DIR|FILE"),
+    chosen: tuple[str, ...] = _systems_option,
+    comparing: Comparing = comparing_options,
+    canvas: Canvas = _canvas_options,
+) -> None:
+    """Draw differences on several collections.
+
+    They are those of systems to the baseline, on each collection; below, those of the averages.
+
+    DIR has a folder for each collection, FILE is a table of their files, as in `cranfield compare
+    --collections`.
+
+    \b
+    cranfield figure by-collection collections.csv -m nDCG@10 -o collections.svg
+    """  # noqa: D301 - click's mark for lines to keep
+    found = comparing.over(path)
+    canvas.write(by_collection(found, systems=chosen or None, style=canvas.style))
 
 
 @flags.command("rank-weights", command)

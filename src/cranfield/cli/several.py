@@ -19,11 +19,13 @@ from cranfield.cli.data import (
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.macro import CollectionComparison, compare_collections
 from cranfield.comparison.settings import Alignment, Clustering, Grouping, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
-from cranfield.errors import InputError, OptionError
+from cranfield.errors import InputError, OptionError, printable
 from cranfield.explanation.pointer import Typed, as_typed
+from cranfield.formats.small.collection_files import Files, collection_files
 from cranfield.lazy import cached_property
 
 
@@ -222,6 +224,46 @@ class Comparing:
             self.settings, self.baseline, self.slices, self.clustering, self.grouping
         )
 
+    def over(self, collections: str, *, ranks: bool = False) -> CollectionComparison:
+        """Return the comparison over several collections, in a folder or a table of files."""
+        flags.refuse_options(
+            {"slices", "clusters", "cluster_by", "groups", "deterministic", "saved", "family"}
+            | {"rope", "bounds"},
+            "does not apply to collections together",
+        )
+        if self.settings.all_pairs and self.baseline is not None:
+            raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
+        files, notes = collection_files(collections)
+        given = {name: self._read(name, one) for name, one in files.items()}
+        chosen: Any = {
+            **self.settings.unusual(),
+            **self.alignment.unusual(),
+            **self.judging.unusual(),
+        }
+        found = compare_collections(given, baseline=self.baseline, ranks=ranks, **chosen)
+        return replace(found, own_notes=(*notes, *found.own_notes))
+
+    def _read(self, name: str, files: Files) -> tuple[Any, dict[str, Run], list[Any]]:
+        """Open the judgments and runs of a collection."""
+        kept = self.judging.duplicates
+        try:
+            judgments = self.data.read_qrels(files.qrels, kept)
+            runs = self.data.read_runs([*files.runs.values()])
+        except InputError as error:
+            raise error.because(f"In the collection {printable(name)}.") from None
+        names = self.names if files.measure is None else (files.measure,)
+        measures = flags.measures_of(names, DEFAULT_MEASURES, self.rel)
+        return judgments, dict(zip(files.runs, runs, strict=True)), measures
+
+
+collections_option = flags.option(
+    "--collections",
+    group="Files",
+    metavar="DIR|FILE",
+    help="Several collections, in place of QRELS and RUN: a folder of folders, or a table of "
+    "files. Each folder has a file of judgments (qrels.txt) and runs (bm25.run); a table has the columns "
+    "collection, qrels, run (the system) and path, and measure where these differ.",
+)
 
 comparing_options = flags.gathered(
     Comparing,

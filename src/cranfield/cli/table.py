@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from cranfield.cli import flags
 from cranfield.cli.data import refuse_two_inputs
-from cranfield.cli.several import Comparing, comparing_options, place_of
+from cranfield.cli.several import Comparing, collections_option, comparing_options, place_of
 from cranfield.cli.terminal import Format, format_option, say_notes, show
 from cranfield.comparison.paper_table import Paper, paper_table
 from cranfield.errors import OptionError
@@ -23,6 +23,7 @@ def command(
         "`cranfield evaluate QRELS RUN... -q -o FILE` writes them. May be repeated; in place of "
         "QRELS and RUN.",
     ),
+    several: str | None = collections_option,
     comparing: Comparing = comparing_options,
     paper: Paper = flags.family(
         Paper, group="Output", caption={"metavar": "TEXT"}, label={"metavar": "KEY"}
@@ -45,7 +46,13 @@ def command(
     flags.refuse_options(
         {"slices", "bounds"}, "does not apply to this table, only to `cranfield compare`"
     )
-    if collections:
+    if several is not None:
+        if qrels is not None or collections:
+            raise OptionError(
+                "--collections takes the place of QRELS, RUN and --collection: leave these out"
+            )
+        found = paper_table(comparing.over(several), **paper.unusual())
+    elif collections:
         if qrels is not None:
             raise OptionError("--collection takes the place of QRELS and RUN: leave these out")
         named = dict(map(_named, collections))
@@ -59,7 +66,9 @@ def command(
         by_name = {name: saved.compared(path, ()) for name, path in named.items()}
         found = paper_table(by_name, **paper.unusual())
     elif qrels is None:
-        raise OptionError("state QRELS and RUN..., or --collection NAME=FILE")
+        raise OptionError(
+            "state QRELS and RUN..., --collection NAME=FILE, or --collections DIR|FILE"
+        )
     else:
         found = paper_table(comparing.compared(qrels, runs), **paper.unusual())
     show(found, form)

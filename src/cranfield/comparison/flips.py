@@ -49,7 +49,8 @@ class Paired:
     values: Floats  # (n_units, n_systems)
     left: Ints  # (n_pairs,) columns of values
     right: Ints  # (n_pairs,)
-    sizes: Floats | None = None  # (n_units,) queries of each cluster; None: units are queries
+    # (n_units,) queries of each cluster, or each query's weight, 1 on average; None: all 1.
+    sizes: Floats | None = None
 
     @classmethod
     def of(cls, differences: Floats) -> "Paired":
@@ -322,13 +323,17 @@ def random_words(n_units: int, begin: int, end: int, seed: int, stream: int = 0)
     return words
 
 
-def n_kept(words: Words, sizes: Floats | None = None) -> Ints:
-    """Return how many queries keep their sign under each flip: (n_flips,).
+def n_kept(words: Words, sizes: Floats | None = None) -> Floats:
+    """Return how many queries keep their sign under each flip, or their weights: (n_flips,).
 
-    `sizes` are how many queries the units have: (n_units,). None: one each.
+    `sizes` are the queries, or the weight, of each unit: (n_units,). None: one each. What is only
+    rounding is 0.
     """
-    if sizes is not None:  # whole numbers, so that their sums are exact
-        kept: Ints = ((sizes.sum() + signed_sums(sizes[:, None], words)[0]) / 2).astype(np.int64)
-        return kept
-    found: Ints = np.bitwise_count(words).sum(axis=0, dtype=np.int64)
-    return found
+    if sizes is None:
+        queries: Floats = np.bitwise_count(words).sum(axis=0, dtype=np.float64)
+        return queries
+    every = sizes.sum()
+    kept: Floats = (every + signed_sums(sizes[:, None], words)[0]) / 2
+    kept[kept <= 1e-12 * every] = 0.0
+    kept[kept >= (1 - 1e-12) * every] = every
+    return kept

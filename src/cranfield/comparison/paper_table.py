@@ -9,7 +9,9 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from cranfield.comparison.compare import compared, every_pair
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.result import Result, System
+from cranfield.comparison.macro import CollectionComparison, averaged
+from cranfield.comparison.macro_result import MacroResult
+from cranfield.comparison.result import Outcome, Result, System
 from cranfield.comparison.scale import range_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.tables import CORRECTIONS, test_of
@@ -24,6 +26,8 @@ from cranfield.render.table import Table
 
 Marks = Literal["letters", "daggers", "none"]
 _BETTER, _WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
+_NAMED = 6  # collections: of more, a caption does not tell each one's queries
+_UPRIGHT = 8  # columns: with more, LaTeX's headings are turned
 _ABSENT = "\N{EN DASH}"
 
 
@@ -95,6 +99,11 @@ class _Column:
         """The systems, by name."""
         return {one.name: one for one in self.result.systems}
 
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.result.query_ids)
+
     @cached_property
     def in_percent(self) -> bool:
         """Whether the column is in percent: the measure, or all its scores, are between 0 and 1."""
@@ -102,6 +111,14 @@ class _Column:
         known = self.found.aligned.known(self.result.measure)
         ends = range_of(known, values) if known is not None else (values.min(), values.max())
         return self.style.percent and ends[0] >= 0 and ends[1] <= 1
+
+    def verdict(self, system: str, other: str) -> Outcome | None:
+        """Return whether a system is better, or worse, than another; None if neither is shown."""
+        if other not in self.systems or system not in self.systems or system == other:
+            return None
+        if self.result.letters is None and other != self.found.settings.baseline:
+            return None
+        return self.result.between(system, other)[1]
 
     def shown(self, system: str) -> str:
         """Return a system's mean as it is shown, or a dash if the system was not run."""
@@ -123,6 +140,37 @@ class _Column:
         """Return the systems to mark at a place; the last, which all may share, has no mark."""
         last = max(self.places.values())
         return frozenset(name for name, at in self.places.items() if at == place < last)
+
+
+@dataclass(frozen=True, eq=False)
+class _Average(_Column):
+    """A column of the averages over all collections, under one measure."""
+
+    macro: MacroResult
+    of: Sequence[_Column]  # what is averaged
+
+    @property
+    def n_queries(self) -> int:
+        return sum(one.n_queries for one in self.of)
+
+    @cached_property
+    def systems(self) -> Mapping[str, System]:
+        return {
+            one.name: System(one.name, one.mean, None, None, None, False)
+            for one in self.macro.systems
+        }
+
+    @cached_property
+    def in_percent(self) -> bool:
+        return all(one.in_percent for one in self.of)
+
+    def verdict(self, system: str, other: str) -> Outcome | None:
+        pair = self.macro.by_names.get((system, other))
+        if pair is not None:
+            return pair.verdict
+        pair = self.macro.by_names.get((other, system))
+        turned: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
+        return None if pair is None else turned.get(pair.verdict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,6 +197,7 @@ class PaperTable(Shown):
     found: Mapping[str | None, Comparison]  # by collection; None: there is only one
     style: Paper
     marks: Marks
+    over: CollectionComparison | None = None  # the averages over the collections
 
     @property
     def _settings(self) -> Settings:
@@ -156,11 +205,28 @@ class PaperTable(Shown):
 
     @cached_property
     def _columns(self) -> Sequence[_Column]:
+        return [*self._of_each, *self._averages]
+
+    @cached_property
+    def _of_each(self) -> Sequence[_Column]:
         return [
             _Column(name, one, one[measure], self.style)
             for name, one in self.found.items()
             for measure in one.aligned.measures
         ]
+
+    @cached_property
+    def _averages(self) -> Sequence[_Average]:
+        """The columns of averages: of each collection's first measure, of the second ones, ..."""
+        if self.over is None:
+            return ()
+        n = len(self.over.results)
+        found = []
+        for i, result in enumerate(self.over.results):
+            of = self._of_each[i::n]
+            one = of[0]
+            found.append(_Average("average", one.found, one.result, self.style, result, of))
+        return found
 
     @cached_property
     def systems(self) -> Sequence[str]:
@@ -185,14 +251,10 @@ class PaperTable(Shown):
         if self.marks == "none" or system not in column.systems:
             return ""
         if self.marks == "daggers":
-            pair = column.result.by_names.get((system, str(self._settings.baseline)))
-            verdict = None if pair is None else pair.verdict
+            verdict = column.verdict(system, str(self._settings.baseline))
             return {None: "", "better": _BETTER, "worse": _WORSE}[verdict]
-        others = (name for name in self.systems if name in column.systems and name != system)
         worse = [
-            self.letters[name]
-            for name in others
-            if column.result.between(system, name)[1] == "better"
+            self.letters[name] for name in self.systems if column.verdict(system, name) == "better"
         ]
         return "".join(worse) if len(self.systems) <= 26 else _in_runs(list(map(int, worse)))
 
@@ -200,6 +262,8 @@ class PaperTable(Shown):
     def notes(self) -> tuple[Note, ...]:
         """The notes of each comparison, and on systems that a collection lacks."""
         found: list[Note] = []
+        if self.over is not None:
+            return self.over.notes
         for name, one in self.found.items():
             found += one.notes if name is None else [note.of(name) for note in one.notes]
             lacking = [system for system in self.systems if system not in one.aligned.names]
@@ -207,6 +271,12 @@ class PaperTable(Shown):
                 said = f"no run of {', '.join(lacking)}: the cells have a dash."
                 found.append(Note("no-run", "info", said, source=name, count=len(lacking)))
         return tuple(found)
+
+    @property
+    def _same_measure(self) -> bool:
+        """Whether there is one measure, the same on each of several collections."""
+        measures = {one.result.measure for one in self._of_each}
+        return len(self.found) > 1 and len(measures) == 1 and self._of_each[0].result.rising
 
     # ---- the caption ----------------------------------------------------------------------------
 
@@ -219,14 +289,20 @@ class PaperTable(Shown):
 
     def _means(self) -> str:
         """Return what the numbers are, and how the best are marked."""
-        sizes = {name: queries_of(len(one.aligned.query_ids)) for name, one in self.found.items()}
-        over = ", ".join(f"{n} of {name}" if name else n for name, n in sizes.items())
+        counts = {name: len(one.aligned.query_ids) for name, one in self.found.items()}
+        over = ", ".join(
+            f"{queries_of(n)} of {name}" if name else queries_of(n) for name, n in counts.items()
+        )
+        if len(counts) > _NAMED:
+            least, most = min(counts.values()), max(counts.values())
+            over = f"{least:,} to {queries_of(most)} of each of {len(counts)} collections"
         shown = [one for one in self._columns if one.in_percent]
         scaled = ", ".join(dict.fromkeys(one.result.measure for one in shown))
         unit = f" ({scaled} in percent)" if shown else ""
         unit = " in percent" if shown == self._columns else unit
         best, second = (any(one.at_place(place) for one in self._columns) for place in (1, 2))
-        said = f"Means{unit} over {over}"
+        what = f"Mean {self._of_each[0].result.measure}" if self._same_measure else "Means"
+        said = f"{what}{unit} over {over}"
         said += f"; best bold{', second underlined' if second else ''}" if best else ""
         absent = any(name not in one.systems for one in self._columns for name in self.systems)
         return f"{said}; {_ABSENT} not run." if absent else f"{said}."
@@ -250,19 +326,24 @@ class PaperTable(Shown):
         else:
             said = f"No system differs significantly from {baseline}"
         yield f"{said} ({'; '.join(self._how())})."
+        if self._averages:
+            yield (
+                "Average: the mean of the collections; the same test, of all queries, each "
+                "collection with the same weight, gives its marks."
+            )
 
     def _how(self) -> Iterator[str]:
         """Yield the test, the correction with its family, and the level."""
         settings = self._settings
         paired = "paired " if settings.test in ("randomization", "t") else ""
-        yield paired + test_of([one.result for one in self._columns], settings)
+        yield paired + test_of([one.result for one in self._of_each], settings)
         if settings.test == "bayes":
             yield f"with a probability of at least {settings.sure:g}"
             return
-        sizes = {one.collection: one.result.comparisons for one in self._columns}
+        sizes = {one.collection: one.result.comparisons for one in self._of_each}
         over = number_of(max(sizes.values()), "comparison")
         each = "all measures" if settings.family == "all" else "each measure"
-        each = f" of {each}" if len(self._columns) > len(self.found) else ""
+        each = f" of {each}" if len(self._of_each) > len(self.found) else ""
         if len({*sizes.values()}) > 1:
             over = " and ".join(f"{n:,} ({name})" for name, n in sizes.items()) + " comparisons"
         elif len(sizes) > 1:
@@ -280,6 +361,9 @@ class PaperTable(Shown):
         n_labels, columns = len(labels[0]), self._columns
         falling = " \N{DOWNWARDS ARROW}"  # less is better
         headings = [one.result.measure + falling * (not one.result.rising) for one in columns]
+        groups = [one.collection or "" for one in columns]
+        if self._same_measure:  # the caption names it
+            headings, groups = groups, []
         cells = {
             (r, c): (one, name)
             for c, one in enumerate(columns, n_labels)
@@ -305,9 +389,10 @@ class PaperTable(Shown):
                 self.caption,
                 second=second,
                 raised={place: mark for place, mark in marks.items() if mark},
-                groups=[*[""] * n_labels, *(one.collection or "" for one in columns)],
+                groups=[*[""] * n_labels, *groups] if groups else (),
                 label=self.style.label or "",
                 wide=self.style.wide,
+                upright=self._same_measure and len(columns) > _UPRIGHT,
             )
         ]
 
@@ -320,7 +405,7 @@ class PaperTable(Shown):
             (
                 one.collection,
                 one.result.measure,
-                len(one.result.query_ids),
+                one.n_queries,
                 name,
                 self.letters.get(name),
                 *((system.mean, system.low, system.high) if system else (None,) * 3),
@@ -369,7 +454,8 @@ def _in_runs(numbers: Sequence[int]) -> str:
 
 @takes(Paper)
 def paper_table(
-    found: Comparison | Mapping[str, Comparison], **options: Unpack[PaperOptions]
+    found: Comparison | Mapping[str, Comparison] | CollectionComparison,
+    **options: Unpack[PaperOptions],
 ) -> PaperTable:
     r"""Return the table that a paper prints: systems by measures, with marks of significance.
 
@@ -379,7 +465,8 @@ def paper_table(
 
     Args:
         found: what `compare` returned, with a baseline or for all pairs. Or several, by collection,
-            `{"DL 2019": ..., "DL 2020": ...}`: each has a group of columns.
+            `{"DL 2019": ..., "DL 2020": ...}`: each has a group of columns. Or what
+            `compare_collections` returned: then their average has columns, too.
         **options: each option of `Paper`.
 
     Returns:
@@ -401,6 +488,11 @@ def paper_table(
     """
     refuse_others(paper_table, options)
     style = Paper.of(options)
+    if isinstance(found, CollectionComparison):
+        marks = style.marks or ("letters" if found.settings.all_pairs else "daggers")
+        over = _averages_for_marks(found, marks)
+        of_each: dict[str | None, Comparison] = dict(over.comparisons.items())
+        return PaperTable(of_each, style, marks, over)
     several: dict[str | None, Comparison] = {None: found} if isinstance(found, Comparison) else {}
     if isinstance(found, Mapping):
         several = {str(name): one for name, one in found.items()}
@@ -423,6 +515,16 @@ def _for_marks(found: Comparison, marks: Marks) -> Comparison:
     if marks == "daggers" and found.settings.baseline is None:
         return compared(found.aligned, replace(found.settings, all_pairs=False))
     return found
+
+
+def _averages_for_marks(found: CollectionComparison, marks: Marks) -> CollectionComparison:
+    """Return a comparison over collections that has what the marks say."""
+    all_pairs = marks == "letters"
+    if marks == "none" or found.settings.all_pairs == all_pairs:
+        return found
+    settings = replace(found.settings, all_pairs=all_pairs, baseline=None)
+    aligned = {name: one.aligned for name, one in found.comparisons.items()}
+    return averaged(aligned, settings)
 
 
 _IN_CAPTION = ("baseline", "test", "correction", "family", "alpha", "rope")

@@ -98,10 +98,10 @@ def _each_inverted(paired: Paired, flips: Flips, needed: int) -> Iterator[tuple[
     `needed`: how many flips count against no shift outside of the ends, at least.
     """
     n_kept, columns = _under_all(paired, flips)
-    n_flipped = int(paired.n_queries) - n_kept
+    n_flipped = paired.n_queries - n_kept
     # Where all signs are kept, or all flipped, no shift is far enough away.
     none = np.flatnonzero(n_kept * n_flipped == 0)
-    n_kept[none] = n_flipped[none] = 1
+    n_kept[none] = n_flipped[none] = 1.0
 
     def of_pair(pair: int) -> tuple[int, float, float]:
         (sums,) = paired.sums(columns, [pair])
@@ -122,17 +122,17 @@ def _each_inverted(paired: Paired, flips: Flips, needed: int) -> Iterator[tuple[
     return in_threads(of_pair, range(len(paired.left)))
 
 
-def _under_all(paired: Paired, flips: Flips) -> tuple[Ints, Floats]:
+def _under_all(paired: Paired, flips: Flips) -> tuple[Floats, Floats]:
     """Return how many queries keep their sign under each flip, (n_flips,), and the columns.
 
     These are `Paired.columns` of all flips.
     """
 
-    def of_part(part: Part) -> tuple[Part, Ints, Floats]:
+    def of_part(part: Part) -> tuple[Part, Floats, Floats]:
         words = flips.words(*part)
         return part, n_kept(words, paired.sizes), paired.columns(words)
 
-    kept = np.empty(flips.looked_at, np.int64)
+    kept = np.empty(flips.looked_at)
     columns = np.empty((paired.width, flips.looked_at))
     for (begin, end), counts, found in in_threads(of_part, flips.parts(paired.width)):
         kept[begin:end], columns[:, begin:end] = counts, found

@@ -24,6 +24,8 @@ from cranfield.version import __version__
 
 Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
 Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]
+CollectionTest = Literal["randomization", "t"]
+CollectionCorrection = Literal["holm", "maxt", "bonferroni", "bh", "by", "none"]
 Family = Literal["measure", "all"]
 GateTest = Literal["randomization", "t", "bounded"]
 Undecided = Literal["pass", "fail"]
@@ -311,6 +313,46 @@ class Settings(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CollectionSettings(Options):
+    """How systems are compared over several collections."""
+
+    baseline: str | None = option(
+        None, "The system that the others are compared with. [default: the first]"
+    )
+    all_pairs: bool = option(False, "Compare each system with each other instead.")
+    test: CollectionTest = option(
+        "randomization",
+        'The test of each difference. "randomization" flips the signs of differences, of queries '
+        'or of whole collections; "t" is the t-test of independent collections (Welch), or of '
+        "their means.",
+    )
+    correction: CollectionCorrection = option(
+        "holm",
+        'How p-values are corrected for several comparisons: "holm", "bonferroni"; "maxt": '
+        'step-down, by the greatest t of each flip; "bh" and "by": the share of false alarms; '
+        '"none".',
+    )
+    alpha: float = option(*_ALPHA)
+    flips: int = option(*_FLIPS)
+    seed: int = option(*_SEED)
+    tie: float = option(TIE, "Means that differ by at most this are tied.", number(0))
+    ranks: bool = option(
+        False,
+        "Add each system's mean rank over the collections, Friedman's test of all systems, and "
+        "Wilcoxon's signed ranks of each pair over the collections.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.flips > MOST_FLIPS:
+            raise OptionError(f"flips={self.flips}: expected at most {MOST_FLIPS:,}")
+        if self.correction == "maxt" and self.test != "randomization":
+            raise OptionError("correction='maxt' corrects the randomization test only")
+        if self.all_pairs and self.baseline is not None:
+            raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
+
+
+@dataclass(frozen=True, kw_only=True)
 class GateSettings(Options):
     """How a gate judges systems against a baseline or a number."""
 
@@ -592,6 +634,20 @@ class SettingsOptions(TypedDict, total=False):
     tie: float
     rope: float | None
     bounds: bool
+
+
+class CollectionSettingsOptions(TypedDict, total=False):
+    """The options of CollectionSettings, as keywords of a function."""
+
+    baseline: str | None
+    all_pairs: bool
+    test: CollectionTest
+    correction: CollectionCorrection
+    alpha: float
+    flips: int
+    seed: int
+    tie: float
+    ranks: bool
 
 
 class GateSettingsOptions(TypedDict, total=False):

@@ -51,13 +51,9 @@ class Moments:
         (Biometrics Bulletin 1946).
         """
         of_units = self.sd**2 / self.n
-        added = sum(variances, np.zeros_like(of_units))
-        parts = [(of_units, self.n - 1), *zip(variances, degrees, strict=True)]
-        below = sum((one**2 / of_one for one, of_one in parts), np.zeros_like(of_units))
-        every = of_units + added
-        freedom = np.full(every.shape, float(self.n - 1))
-        np.divide(every**2, below, out=freedom, where=below > 0)
-        return replace(self, added=added, freedom=freedom)
+        degrees = [np.full(of_units.shape, float(self.n - 1)), *degrees]
+        freedom = satterthwaite([of_units, *variances], degrees)
+        return replace(self, added=sum(variances, np.zeros_like(of_units)), freedom=freedom)
 
     @property
     def error(self) -> Floats:
@@ -77,6 +73,18 @@ class Moments:
     def t(self) -> Floats:
         """Student's t: (n_pairs,); NaN where all differences are the same and not 0."""
         return student(self.mean, self.error)
+
+
+def satterthwaite(variances: Sequence[Floats], degrees: Sequence[Floats]) -> Floats:
+    """Return the degrees of freedom of a sum of variances, each estimated with its own.
+
+    (n_pairs,) each; those of the first where all variances are 0 or one is not known
+    (Satterthwaite, Biometrics Bulletin 1946).
+    """
+    below = sum((one**2 / df for one, df in zip(variances, degrees, strict=True)), 0.0 * degrees[0])
+    found: Floats = degrees[0].copy()
+    np.divide(sum(variances) ** 2, below, out=found, where=below > 0)
+    return found
 
 
 def student(mean: Floats, error: Floats) -> Floats:

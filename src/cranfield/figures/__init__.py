@@ -8,6 +8,7 @@ from cranfield.figures.boxes import spread as spread
 from cranfield.figures.curves import by_cutoff as by_cutoff
 from cranfield.figures.curves import precision_recall as precision_recall
 from cranfield.figures.figure import Figure as Figure
+from cranfield.figures.forest import by_collection as by_collection
 from cranfield.figures.forest import by_slice as by_slice
 from cranfield.figures.forest import leaderboard as leaderboard
 from cranfield.figures.matrix import judged_by_rank as judged_by_rank

@@ -1,11 +1,14 @@
 """Means with their intervals, a row for each system: the leaderboard, and slices of the queries."""
 
+import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.macro import CollectionComparison
+from cranfield.comparison.macro_result import MacroPair, MacroResult
 from cranfield.comparison.result import Pair, Result, System
-from cranfield.errors import InputError
+from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.figures.choice import OF_PAIR, coloured, compared, doubts_of, result_of, with_room
 from cranfield.figures.figure import Draw, Figure
 from cranfield.figures.marks import (
@@ -18,11 +21,14 @@ from cranfield.figures.marks import (
     told_apart,
     word,
 )
-from cranfield.figures.phrases import marks_said, means_said, measure_of
+from cranfield.figures.phrases import marks_said, means_said, measure_of, name_of
 from cranfield.figures.style import INK, OTHER, SHAPES, A, B, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.render.numbers import number as number_text
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import number_of, percent
+
+if TYPE_CHECKING:
+    import altair as alt
 
 
 def _mean(one: System, pair: Pair | None) -> dict[str, Any]:
@@ -258,20 +264,180 @@ def _by_slice(results: Sequence[Result], chosen: Sequence[str], found: Compariso
         ]
         shown = [*names.values()]
         x = number("mean", title=measure_of(results[0]), scale={"zero": False})
-        offset = word("system", sort=shown)
-        y = row_axis("slice", labels, scale={"paddingInner": 0.35, "paddingOuter": 0.1})
-        base = chart(rows, x=x, y=y, yOffset=offset)
-        colour = told_apart("system", shown, colours_of(shown), style)
-        shape = told_apart("system", shown, SHAPES, style)
-        ends = base.mark_rule(strokeWidth=1.4 * style.line, aria=False)
-        heads = base.mark_point(filled=True, opacity=1, size=style.point)
-        layers = [
-            ends.encode(x={**x, "field": "low"}, x2={"field": "high"}, color=colour),
-            heads.encode(color=colour, shape=shape),
-        ]
+        layers = _in_rows(rows, x, row_axis("slice", labels, scale=_PADDED), shown, style)
         others = len(found.aligned.names) - len(chosen)
         said += [f"{number_of(others, 'other system')} not drawn"] * (others > 0)
-        height = len(kept) * style.row * (0.6 + 0.45 * len(chosen))
-        return Drawing(layers, height, said)
+        return Drawing(layers, _height(len(kept), len(chosen), style), said)
+
+    return draw
+
+
+_PADDED = {"paddingInner": 0.35, "paddingOuter": 0.1}
+
+
+def _height(n_rows: int, n_systems: int, style: Style) -> float:
+    """Return the height of rows with so many systems each."""
+    return n_rows * style.row * (0.6 + 0.45 * n_systems)
+
+
+def _in_rows(
+    rows: Sequence[dict[str, Any]],
+    x: dict[str, Any],
+    y: dict[str, Any],
+    shown: Sequence[str],
+    style: Style,
+) -> "list[alt.Chart]":
+    """Return points with intervals, in the rows of an axis: a colour and shape for each system."""
+    base = chart(rows, x=x, y=y, yOffset=word("system", sort=shown))
+    colour = told_apart("system", shown, colours_of(shown), style)
+    shape = told_apart("system", shown, SHAPES, style)
+    ends = base.mark_rule(strokeWidth=1.4 * style.line, aria=False)
+    heads = base.mark_point(filled=True, opacity=1, size=style.point)
+    return [
+        ends.encode(x={**x, "field": "low"}, x2={"field": "high"}, color=colour),
+        heads.encode(color=colour, shape=shape),
+    ]
+
+
+_MOST = 4  # systems to draw unless some are named
+
+
+def by_collection(
+    found: CollectionComparison,
+    measure: str | Measure | None = None,
+    *,
+    systems: Iterable[str] | None = None,
+    style: StyleName = "screen",
+) -> Figure:
+    """Draw the difference of systems to the baseline on each collection, and their average.
+
+    Args:
+        found: what `compare_collections` returns, with a baseline.
+        measure: one of those that were compared. [default: the first]
+        systems: those to draw, 7 at most. [default: all of up to 4, else the best 4]
+        style: "screen", "paper" or "slides".
+
+    Returns:
+        Figure; a point for each system and collection has "collection" (None: the average),
+        "queries", "system", "difference", "low", "high", "p_adjusted" and "verdict". What does not
+        exist is None.
+
+    Raises:
+        InputError: not what `compare_collections` returns, or no baseline.
+        MeasureError: a measure that was not compared.
+        OptionError: an unknown system, or too many.
+
+    >>> from cranfield import compare_collections
+    >>> low, high = {"q1": 0.25, "q2": 0.5}, {"q1": 0.5, "q2": 0.5}
+    >>> found = compare_collections({name: {"old": low, "new": high} for name in "AB"})
+    >>> [(one["collection"], one["difference"]) for one in by_collection(found).points]
+    [('A', 0.125), ('B', 0.125), (None, 0.125)]
+
+    """
+    if not isinstance(found, CollectionComparison):
+        raise InputError(
+            "by_collection: expected what compare_collections() returns, not a "
+            f"{type(found).__name__}",
+            hint="figures.by_collection(compare_collections({'A': (qrels, runs), ...}))",
+        )
+    if found.settings.all_pairs:
+        raise InputError(
+            "by_collection: draws differences to a baseline, and all pairs were compared",
+            hint="Leave all_pairs (--all-pairs) out.",
+        )
+    at = _place_of(found, measure)
+    result = found.results[at]
+    chosen = _others(result, systems)
+    points = []
+    for name, one in (*found.comparisons.items(), (None, None)):
+        of_one = None if one is None else one[one.aligned.measures[at]]
+        n = found.n_queries if of_one is None else len(of_one.query_ids)
+        for system in chosen:
+            pairs: Sequence[Pair | MacroPair] = (result if of_one is None else of_one).pairs
+            pair = next(one for one in pairs if one.system == system)
+            points.append(
+                {
+                    "collection": name,
+                    "queries": n,
+                    "system": system,
+                    "difference": pair.difference,
+                    "low": _finite(pair.low),
+                    "high": _finite(pair.high),
+                    "p_adjusted": pair.p_adjusted,
+                    "verdict": pair.verdict,
+                }
+            )
+    base = name_of(result.pairs[0].other)
+    level = f"{percent(1 - found.settings.alpha)} interval"
+    return Figure(
+        points,
+        f"{result.measure} on {number_of(len(found.comparisons), 'collection')}",
+        f"Mean difference from {base}, and its {level}; below, the mean of the collections",
+        _by_collection(points, result, chosen),
+        style,
+        tuple(one for one in found.notes if one.is_grave),
+    )
+
+
+def _finite(end: float | None) -> float | None:
+    """Return the end of an interval; None if there is none, or if it is infinite."""
+    return None if end is None or not math.isfinite(end) else end
+
+
+def _place_of(found: CollectionComparison, measure: str | Measure | None) -> int:
+    """Return the place of a measure among those that were compared."""
+    names = [one.measure for one in found.results]
+    if measure is not None and str(measure) not in names:
+        raise MeasureError(f"{measure} was not compared; these were: {', '.join(names)}")
+    return 0 if measure is None else names.index(str(measure))
+
+
+def _others(result: MacroResult, systems: Iterable[str] | None) -> list[str]:
+    """Return the systems to draw."""
+    compared_ones = [
+        one.name for one in result.ordered if (one.name, result.pairs[0].other) in result.by_names
+    ]
+    if systems is None:
+        return compared_ones[:_MOST]
+    chosen = list(dict.fromkeys([systems] if isinstance(systems, str) else systems))
+    for one in chosen:
+        if one not in compared_ones:
+            raise OptionError(
+                f"systems={one!r:.80}: there is no such system beside the baseline, with an "
+                f"average; these are {', '.join(compared_ones)}"
+            )
+    if len(chosen) > len(SHAPES):
+        raise OptionError(f"systems: {len(chosen)} are named, and {len(SHAPES)} can be drawn")
+    return chosen
+
+
+def _by_collection(
+    points: Sequence[dict[str, Any]], result: MacroResult, chosen: Sequence[str]
+) -> Draw:
+    def draw(style: Style) -> Drawing:
+        names = shown_names(chosen, style)
+        collections = list(dict.fromkeys(one["collection"] for one in points))
+        said = shown_names([one or "average" for one in collections], style)
+        queries = {one["collection"]: one["queries"] for one in points}
+        labels = {one: f"{said[one or 'average']} ({queries[one]:,})" for one in collections}
+        rows = [
+            {
+                **one,
+                "collection": labels[one["collection"]],
+                "system": names[one["system"]],
+                "low": one["difference"] if one["low"] is None else one["low"],
+                "high": one["difference"] if one["high"] is None else one["high"],
+            }
+            for one in points
+        ]
+        shown = [*names.values()]
+        title = f"{result.measure}, difference{'' if result.rising else ' (less is better)'}"
+        x = number("difference", title=title)
+        y = row_axis("collection", [*labels.values()], scale=_PADDED)
+        zero = dashed(chart([{"difference": 0.0}], x=x), style)
+        layers = [zero, *_in_rows(rows, x, y, shown, style)]
+        others = len(result.pairs) - len(chosen)
+        more = [f"{number_of(others, 'other system')} not drawn"] * (others > 0)
+        return Drawing(layers, _height(len(labels), len(chosen), style), more)
 
     return draw

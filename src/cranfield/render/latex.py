@@ -29,6 +29,8 @@ _LATEX = {
 def to_latex(table: Table) -> str:
     """Return a table for LaTeX with the package booktabs: the title is its caption, notes below it.
 
+    A table of upright headings needs the package graphicx, too.
+
     Letters beyond ASCII stay as they are, and need an engine and a font that know them.
     """
     rows = [
@@ -60,19 +62,24 @@ def to_latex(table: Table) -> str:
     caption = re.sub(r"(?<=\.);(?= )", "", "; ".join(title))  # a sentence has its own full stop
     notes = [_latex(note) + r"\par" for note in table.notes]
     kind = "table*" if table.wide else "table"
+    header = [*map(_latex, table.header)]
+    if table.upright:
+        turned = (rf"\rotatebox{{90}}{{{one}}}" for one in header[table.n_labels :])
+        header = [*header[: table.n_labels], *turned]
     return "\n".join(
         [
-            r"% \usepackage{booktabs}",
+            r"% \usepackage{booktabs}" + r" \usepackage{graphicx}" * table.upright,
             rf"\begin{{{kind}}}",
             r"\centering",
-            *([r"\setlength{\tabcolsep}{4pt}"] if narrow else []),
+            *([r"\setlength{\tabcolsep}{4pt}"] if narrow and not table.upright else []),
             *([rf"\caption{{{caption}}}"] if caption else []),
             *([rf"\label{{{table.label}}}"] if table.label else []),
             *([r"\smallskip"] if caption else []),  # many classes leave no space below it
+            *([r"\scriptsize\setlength{\tabcolsep}{1.5pt}"] if table.upright else []),
             rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
             r"\toprule",
             *_latex_groups(table),
-            " & ".join(map(_latex, table.header)) + r" \\",
+            " & ".join(header) + r" \\",
             r"\midrule",
             *lines,
             r"\bottomrule",

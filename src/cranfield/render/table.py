@@ -23,7 +23,8 @@ class Table:
     underlined cells, `raised` has the superscripts behind cells, `rules` the rows with a
     line above them. `groups` has for each column the heading above its own, or "": columns side by
     side with the same one share it. `label` and `wide` are for LaTeX: a name to refer to the table
-    by, and whether it goes across both columns of a page.
+    by, and whether it goes across both columns of a page; so is `upright`: headings of numbers are
+    turned, and the text is small, so that many columns have room.
     """
 
     header: Sequence[str]
@@ -39,6 +40,7 @@ class Table:
     groups: Sequence[str] = ()
     label: str = ""
     wide: bool = False
+    upright: bool = False
 
     @property
     def first_sentence(self) -> int:

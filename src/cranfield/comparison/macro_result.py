@@ -1,0 +1,83 @@
+"""Results over several collections: systems, and pairs of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cranfield.comparison.result import Method, Outcome
+from cranfield.lazy import cached_property
+
+
+@dataclass(frozen=True)
+class MacroPair:
+    """One system compared with another over several collections. None: the value does not exist.
+
+    `difference` is the mean of the collections' mean differences. `low` to `verdict` are about
+    these collections; those that begin with `other_` about other collections like these.
+    """
+
+    system: str
+    other: str
+    mean: float  # macro averages
+    other_mean: float
+    difference: float
+    micro: float  # the mean difference over all queries of all collections
+    low: float | None
+    high: float | None
+    p: float | None
+    p_adjusted: float | None
+    p_t: float | None  # by Student's t, with any test
+    error: float | None  # the standard error
+    df: float | None  # degrees of freedom of t
+    method: Method | None  # as of a Pair
+    verdict: Outcome | None
+    wins: int  # collections
+    ties: int
+    losses: int
+    others_low: float | None
+    others_high: float | None
+    others_p: float | None
+    others_p_adjusted: float | None
+    others_p_t: float | None
+    others_verdict: Outcome | None
+    wilcoxon_p: float | None = None  # over collections, with `ranks`
+    wilcoxon_p_adjusted: float | None = None
+
+
+@dataclass(frozen=True)
+class MacroSystem:
+    """One system's mean on each collection, and their mean; the mean rank, with `ranks`."""
+
+    name: str
+    mean: float
+    means: Mapping[str, float]  # by collection
+    rank: float | None = None
+
+
+@dataclass(frozen=True)
+class MacroResult:
+    """Systems compared under one measure over several collections."""
+
+    measure: str  # of all collections, or their measures
+    rising: bool  # whether higher is better
+    systems: Sequence[MacroSystem]
+    pairs: Sequence[MacroPair]
+    friedman: float | None  # the statistic, with `ranks`
+    friedman_p: float | None
+
+    @cached_property
+    def by_names(self) -> Mapping[tuple[str, str], MacroPair]:
+        """Return the pairs by (system, other)."""
+        return {(one.system, one.other): one for one in self.pairs}
+
+    @property
+    def ordered(self) -> Sequence[MacroSystem]:
+        """Return the systems, the best first."""
+        return sorted(self.systems, key=lambda one: one.mean, reverse=self.rising)
+
+    def __getitem__(self, system: str | tuple[str, str]) -> MacroPair:
+        """Return a pair, by its system and, where there are several, the other."""
+        found = [one for names, one in self.by_names.items() if system in (names, names[0])]
+        if len(found) != 1:
+            known = ", ".join(f"{name} - {other}" for name, other in self.by_names)
+            raise KeyError(f"{system!r}: the pairs are {known}")
+        return found[0]

@@ -1,0 +1,511 @@
+"""Systems compared over several collections, each of which counts the same."""
+
+import itertools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.commands import invoke
+from scipy import stats
+
+from cranfield import (
+    CranfieldWarning,
+    InputError,
+    MeasureError,
+    OptionError,
+    compare,
+    compare_collections,
+    evaluate,
+    figures,
+    paper_table,
+)
+from cranfield.arrays.ranked import Floats
+from cranfield.comparison.alignment import align
+from cranfield.comparison.flips import Flips, Paired
+from cranfield.comparison.randomization import inverted
+from cranfield.comparison.strata import Strata, flipped
+
+pytestmark = pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
+
+# The differences of two systems on three collections: the example of the design.
+D = [
+    [0.10, 0.05, -0.02, 0.08, 0.04],
+    [0.30, -0.10, 0.20],
+    [-0.02, 0, 0.01, -0.03, 0.02, 0.01, -0.01, 0.03],
+]
+
+
+def scores_of(*gains: list[float], base: float = 0.5) -> dict[str, dict[str, float]]:
+    """Return scores of a first system, and of others that are better by gains."""
+    old = {f"q{i}": base for i in range(len(gains[0]))}
+    return {"old": old} | {
+        f"new{n}": {f"q{i}": base + gain for i, gain in enumerate(one)}
+        for n, one in enumerate(gains)
+    }
+
+
+def three() -> dict[str, Any]:
+    return {f"c{i}": scores_of(one) for i, one in enumerate(D)}
+
+
+def exact_df(groups: list[list[float]]) -> float:
+    """Return Satterthwaite's degrees of freedom of the mean of means, in fractions."""
+    variances = []
+    for one in groups:
+        d = [Fraction(str(x)) for x in one]
+        mean = sum(d) / len(d)
+        variances.append(sum((x - mean) ** 2 for x in d) / (len(d) - 1) / len(d))
+    below = sum(v**2 / (len(one) - 1) for v, one in zip(variances, groups, strict=True))
+    return float(sum(variances) ** 2 / below)
+
+
+# ---- the numbers --------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_design_has_the_digits_printed_there() -> None:
+    pair = compare_collections(three())["score"]["new0"]
+    assert round(pair.difference, 10) == 0.0615277778
+    assert pair.micro == pytest.approx(0.04125, abs=1e-15)
+    assert pair.p == 11992 / 65536
+    assert round(pair.error or 0, 10) == 0.0407103685
+    assert pair.df == pytest.approx(exact_df(D), rel=1e-12)  # its tenth digit differs there
+    assert round(pair.df or 0, 8) == 2.13180919
+    assert round(pair.p_t or 0, 10) == 0.2623668396
+    # By all flips in whole numbers: -.018282208589 and .135375722543; the design's last digits, of
+    # -.0182822084 and .1353757255, are not these.
+    assert pair.low == pytest.approx(-0.018282208588957, rel=1e-12)
+    assert pair.high == pytest.approx(0.135375722543353, rel=1e-12)
+    by_t = compare_collections(three(), test="t")["score"]["new0"]
+    assert [round(one or 0, 10) for one in (by_t.low, by_t.high)] == [-0.1036548276, 0.2267103831]
+    assert by_t.p == pair.p_t
+    assert pair.others_p == 0.25
+    of_means = stats.ttest_1samp([0.05, 0.4 / 3, 0.00125], 0).pvalue  # .2516496849; there ..486
+    assert pair.others_p_t == pytest.approx(of_means, rel=1e-12)
+    assert (pair.others_low, pair.others_high) == (None, None)
+    found = compare_collections(three())["score"].systems
+    assert [*found[1].means.values()] == pytest.approx([0.55, 0.5 + 0.4 / 3, 0.50125], abs=1e-12)
+
+
+def test_flips_of_weighted_differences_are_those_of_a_loop() -> None:
+    """Every sign of every query, added up one by one; the interval by trying shifts."""
+    d = [[0.3, -0.1, 0.2, 0.25], [0.05, 0.1, -0.02], [0.4, 0.1]]
+    weights = [1 / (3 * len(one)) for one in d for _ in one]
+    flat = [x for one in d for x in one]
+    observed = sum(w * x for w, x in zip(weights, flat, strict=True))
+    signs = list(itertools.product((1, -1), repeat=len(flat)))
+
+    def p_of(shift: float) -> float:
+        """Return the share of signs with a weighted sum as far from 0, after a shift."""
+        moved = [w * (x - shift) for w, x in zip(weights, flat, strict=True)]
+        far = abs(sum(moved)) * (1 - 1e-12)
+        sums = (abs(sum(s * m for s, m in zip(one, moved, strict=True))) for one in signs)
+        return sum(one >= far for one in sums) / len(signs)
+
+    pair = compare_collections({str(i): scores_of(one) for i, one in enumerate(d)})["score"]["new0"]
+    assert pair.difference == pytest.approx(observed, rel=1e-12)
+    assert pair.p == p_of(0.0)
+    assert pair.low is not None
+    assert pair.high is not None
+    for end, outwards in ((pair.low, -1e-6), (pair.high, 1e-6)):
+        assert p_of(end - outwards) > 0.05 >= p_of(end + outwards)
+
+
+def test_of_many_queries_the_interval_is_that_of_all_flips() -> None:
+    random = np.random.default_rng(4)
+    sizes = [60, 400, 2_000, 5_500]
+    code = np.repeat(np.arange(4), sizes)
+    values = random.beta(0.5, 0.7, (len(code), 3))
+    values[:, 1] += 0.01
+    strata = Strata(values, code)
+    pairs = np.array([1, 2]), np.array([0, 0])
+    paired = strata.paired(*pairs)
+    assert paired.n_units > 7_000
+    quick = flipped(paired, Flips(paired.n_units), 0.05)
+    _, low, high = inverted(paired, Flips(paired.n_units), 0.05)
+    width = high - low
+    assert (np.abs(quick.low - low) / width).max() < 0.01
+    assert (np.abs(quick.high - high) / width).max() < 0.01
+    slow = inverted(paired, Flips(paired.n_units), 0.05)[0]
+    assert quick.p == pytest.approx(slow, abs=0.02)
+    assert quick.method == "sequential"
+
+
+def test_an_equal_number_of_queries_gives_the_numbers_of_one_collection() -> None:
+    random = np.random.default_rng(5)
+    d = random.normal(0.02, 0.1, (3, 12))
+    together = [*d.ravel().tolist()]
+    pair = compare_collections({str(i): scores_of(one.tolist()) for i, one in enumerate(d)})
+    alone = compare(scores_of(together))["score"]["new0"]
+    found = pair["score"]["new0"]
+    assert (found.difference, found.micro) == pytest.approx((alone.difference,) * 2, rel=1e-12)
+    # Weights are all 1; ids differ, and with them which query has which of the drawn signs.
+    assert found.p == pytest.approx(alone.p, abs=0.01)
+
+
+def test_over_collections_numbers_are_those_of_scipy() -> None:
+    random = np.random.default_rng(6)
+    gains = random.normal(0.03, 0.05, (9, 3, 7))  # collections, systems, queries
+    given = {str(i): scores_of(*one.tolist()) for i, one in enumerate(gains)}
+    found = compare_collections(given, ranks=True)["score"]
+    means = np.concatenate([np.full((9, 1), 0.5), 0.5 + gains.mean(axis=2)], axis=1)
+    for i, pair in enumerate(found.pairs):
+        d = means[:, i + 1] - means[:, 0]
+        assert pair.others_p_t == pytest.approx(stats.ttest_1samp(d, 0).pvalue, rel=1e-9)
+        assert pair.wilcoxon_p == pytest.approx(stats.wilcoxon(d, method="exact").pvalue, rel=1e-9)
+        sums = [
+            abs(sum(s * x for s, x in zip(one, d, strict=True)))
+            for one in itertools.product((1, -1), repeat=9)
+        ]
+        as_far = sum(one >= abs(d.sum()) * (1 - 1e-12) for one in sums)
+        assert pair.others_p == as_far / 2**9
+        assert (pair.wins, pair.ties, pair.losses) == (int((d > 0).sum()), 0, int((d < 0).sum()))
+    friedman = stats.friedmanchisquare(*means.T)
+    assert found.friedman == pytest.approx(friedman.statistic, rel=1e-9)
+    assert found.friedman_p == pytest.approx(friedman.pvalue, rel=1e-9)
+    ranks = stats.rankdata(-means, axis=1).mean(axis=0)
+    assert [one.rank for one in found.systems] == pytest.approx(ranks.tolist(), rel=1e-12)
+
+
+def test_ties_share_ranks_and_friedman_allows_for_them() -> None:
+    given = {
+        str(i): {name: {"q": value} for name, value in zip("abc", row, strict=True)}
+        for i, row in enumerate(
+            [(0.1, 0.1, 0.3), (0.2, 0.2, 0.2), (0.3, 0.1, 0.1), (0.1, 0.2, 0.3)]
+        )
+    }
+    found = compare_collections(given, ranks=True)["score"]
+    rows = [list(one.values()) for one in (system.means for system in found.systems)]
+    friedman = stats.friedmanchisquare(*rows)
+    assert found.friedman == pytest.approx(friedman.statistic, rel=1e-9)
+    # Ranks: 2.5 2.5 1; 2 2 2; 1 2.5 2.5; 3 2 1.
+    assert [one.rank for one in found.systems] == [8.5 / 4, 9 / 4, 6.5 / 4]
+
+
+def test_a_measure_of_which_less_is_better_turns_the_verdicts() -> None:
+    random = np.random.default_rng(8)
+    given = {
+        str(i): {
+            "old": {"FallOut": {f"q{j}": 0.5 for j in range(15)}},
+            "new": {"FallOut": {f"q{j}": float(x) for j, x in enumerate(row)}},
+        }
+        for i, row in enumerate(random.uniform(0.3, 0.5, (7, 15)))
+    }
+    (found,) = compare_collections(given).results
+    pair = found["new"]
+    assert not found.rising
+    assert pair.difference < 0
+    assert (pair.verdict, pair.others_verdict) == ("better", "better")
+    assert (pair.wins, pair.losses) == (7, 0)
+
+
+# ---- level and coverage, simulated --------------------------------------------------------------
+
+SIZES = [8, 12, 20, 43, 60, 80, 150]
+
+
+def shifted(data: Path) -> Floats:
+    """Return the differences of two systems of DL 2019, less their mean: nDCG@10."""
+    runs = sorted((data / "dl19").glob("*.run.gz"))[:2]
+    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").values[0]
+    found: Floats = values[:, 0] - values[:, 1]
+    found -= found.mean()
+    return found
+
+
+@pytest.mark.parametrize("kind", ["invented", "2019"])
+def test_flips_and_intervals_are_as_often_wrong_as_they_say(data: Path, kind: str) -> None:
+    """Seven collections of 8 to 150 queries, 1,500 times: false alarms, and means that are missed.
+
+    The mean over all queries is a test of something else where the collections' true means differ.
+    """
+    random = np.random.default_rng(20261124)
+    population, times = shifted(data), 1_500
+    code = np.repeat(np.arange(7), SIZES)
+    own = np.array([0.06, 0.03, 0.03, 0, -0.03, -0.03, -0.06])  # each collection's mean: 0 together
+    alarms = {"these": 0, "t": 0, "micro": 0, "others": 0}
+    missed = 0
+    for _ in range(times):
+        d = (
+            random.choice(population, len(code))
+            if kind == "2019"
+            else random.normal(0, 0.2, len(code))
+        )
+        d = d + own[code]
+        strata = Strata(np.stack([d, np.zeros(len(d))], axis=1), code)
+        one = np.array([0]), np.array([1])
+        p, low, high = inverted(strata.paired(*one), Flips(len(d), 2_000), 0.05)
+        error, degrees = strata.welch(*one)
+        mean = strata.paired(*one).means[0]
+        alarms["these"] += bool(p[0] <= 0.05)
+        alarms["t"] += bool(abs(mean) / error[0] > stats.t.ppf(0.975, degrees[0]))
+        alarms["micro"] += bool(stats.ttest_1samp(d, 0).pvalue <= 0.05)
+        every = inverted(Paired.of(strata.means[:, :1]), Flips(7), 0.05)[0]
+        alarms["others"] += bool(every[0] <= 0.05)
+        missed += not low[0] <= 0 <= high[0]
+    least, most = stats.binom.ppf([0.0005, 0.9995], times, 0.05)
+    assert least <= alarms["these"] <= most
+    assert least <= alarms["t"] <= most
+    assert missed == alarms["these"]
+    assert alarms["others"] <= most
+    assert alarms["micro"] > 2 * most
+
+
+# ---- what is left out, mixed and refused --------------------------------------------------------
+
+
+def test_a_system_that_a_collection_lacks_has_no_average_and_is_named() -> None:
+    given = {str(i): scores_of(one, one) for i, one in enumerate(D)}
+    del given["1"]["new1"]
+    with pytest.warns(
+        CranfieldWarning, match=r"new1 has runs on 2 of 3 collections, and no average"
+    ):
+        found = compare_collections(given)
+    assert [one.name for one in found["score"].systems] == ["old", "new0"]
+    assert "new1" in found.comparisons["0"].aligned.names
+    assert found["score"]["new0"].p == 11992 / 65536
+    with pytest.raises(InputError, match="the baseline 'new1' has no run on some collections"):
+        compare_collections(given, baseline="new1")
+    del given["1"]["new0"]
+    with pytest.raises(InputError, match="no two systems have a run on every collection"):
+        compare_collections(given)
+
+
+def test_different_measures_are_averaged_and_it_is_told() -> None:
+    qrels = {f"q{i}": {"a": 1, "b": 0} for i in range(8)}
+    run = {f"q{i}": {"a": 1.0 + i % 2, "b": 1.5} for i in range(8)}
+    other = {f"q{i}": {"a": 2.0, "b": 1.5} for i in range(8)}
+    both = {"old": run, "new": other}
+    given = {"x": (qrels, both), "y": (qrels, both, "RR"), "z": (qrels, both)}
+    found = compare_collections(given, "P@1")
+    assert [one.measure for one in found.results] == ["P@1, RR"]
+    assert "The average is of different measures: P@1, RR." in str(found)
+    means = [evaluate(qrels, run, one)[one] for one in ("P@1", "RR", "P@1")]
+    assert found.results[0].systems[0].mean == pytest.approx(sum(means) / 3)
+    with pytest.raises(MeasureError, match="different numbers of measures"):
+        compare_collections(given, "P@1 RR")
+    with pytest.raises(MeasureError, match="GMAP has a geometric mean"):
+        compare_collections({"x": (qrels, both), "y": (qrels, both)}, "GMAP")
+    bad = {"x": (qrels, both, "P@1"), "y": (qrels, both, "FallOut")}
+    with pytest.raises(MeasureError, match="less is better"):
+        compare_collections(bad)
+
+
+def test_few_collections_cannot_tell_about_others() -> None:
+    assert "no p over collections can be below 0.25" in str(compare_collections(three()))
+    random = np.random.default_rng(1)
+    seven = {
+        str(i): scores_of(*one.tolist())
+        for i, one in enumerate(random.normal(0, 1, (7, 5, 4)) / 50)
+    }
+    found = compare_collections(seven)
+    assert "no corrected p can be below 0.078" in str(found)  # 5 comparisons of 2^-6
+    assert "5 comparisons" in str(found)
+    by_t = compare_collections(three(), test="t")
+    assert "assumes that their differences are normal" in str(by_t)
+
+
+def test_what_cannot_be_compared_is_refused_in_words() -> None:
+    with pytest.raises(InputError, match="1 collection: expected two or more"):
+        compare_collections({"a": scores_of(D[0])})
+    with pytest.raises(InputError, match="expected collections, got a list"):
+        compare_collections([scores_of(D[0])])
+    with pytest.raises(InputError, match=r"'a': expected \(qrels, runs\)"):
+        compare_collections({"a": ({},), "b": scores_of(D[0])})
+    with pytest.raises(OptionError, match="choose one of"):
+        compare_collections(three(), test="wilcoxon")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="all_pairs=True compares with no baseline"):
+        compare_collections(three(), all_pairs=True, baseline="old")
+    with pytest.raises(InputError, match=r"In the collection c\\n1"):
+        compare_collections({"c\n1": ({"q": {"d": 1}}, {"r": 7}), "b": scores_of(D[0])})
+
+
+# ---- files and commands -------------------------------------------------------------------------
+
+
+def write(folder: Path, seed: int, names: str = "old new", qrels: str = "qrels.txt") -> None:
+    """Write judgments and runs of a collection."""
+    folder.mkdir(parents=True)
+    random = np.random.default_rng(seed)
+    lines: list[str] = []
+    runs: dict[str, list[str]] = {name: [] for name in names.split()}
+    for i in range(8 + seed):
+        lines.append(f"q{i} 0 d{i} 1\n")
+        for at, rows in enumerate(runs.values()):
+            rank = 1 + int(random.integers(0, 3 - at))
+            docs = [f"x{j}" for j in range(4)]
+            docs.insert(rank - 1, f"d{i}")
+            rows += [f"q{i} Q0 {doc} {n} {10 - n} t\n" for n, doc in enumerate(docs, 1)]
+    (folder / qrels).parent.mkdir(exist_ok=True)
+    (folder / qrels).write_text("".join(lines))
+    for name, rows in runs.items():
+        (folder / f"{name}.run").write_text("".join(rows))
+
+
+def test_a_folder_of_collections_and_a_table_of_files_are_the_same(tmp_path: Path) -> None:
+    for i, name in enumerate(["fiqa", "nq", "touche"]):
+        write(tmp_path / "all" / name, i)
+    (tmp_path / "all" / "nq" / "notes.md").write_text("x")
+    by_folder = invoke(
+        "compare", "--collections", str(tmp_path / "all"), "-m", "RR", "--baseline", "old"
+    )
+    assert "Not read, as neither judgments nor runs: nq/notes.md." in by_folder.stdout
+    rows = [
+        f"{name},{name}/qrels.txt,{run},{name}/{run}.run\n"
+        for name in ("fiqa", "nq", "touche")
+        for run in ("new", "old")
+    ]
+    table = tmp_path / "all" / "files.csv"
+    table.write_text("collection,qrels,run,path\n" + "".join(rows))
+    by_table = invoke("compare", "--collections", str(table), "-m", "RR", "--baseline", "old")
+    told = "Not read, as neither judgments nor runs: nq/notes.md.\n"
+    assert by_table.stdout == by_folder.stdout.replace(told, "")
+    in_python = compare_collections(tmp_path / "all", "RR", baseline="old")
+    (row,) = in_python.rows()
+    found = json.loads(
+        invoke(
+            *("compare", "--collections", str(table), "-m", "RR", "--baseline", "old"),
+            *("--format", "json"),
+        ).stdout
+    )
+    assert found["results"][0]["pairs"][0]["p"] == row["p"]
+    assert [*found["collections"]] == ["fiqa", "nq", "touche"]
+
+
+def test_judgments_and_runs_may_have_folders_of_their_own(tmp_path: Path) -> None:
+    for i, name in enumerate(["a", "b"]):
+        write(tmp_path / name, i, qrels="qrels/test.tsv")
+        (tmp_path / name / "qrels" / "dev.tsv").write_text("q0 0 d0 0\n")
+        (tmp_path / name / "runs").mkdir()
+        for run in ("old.run", "new.run"):
+            (tmp_path / name / run).rename(tmp_path / name / "runs" / run)
+    found = compare_collections(tmp_path, "RR")
+    assert [one.name for one in found["RR"].systems] == ["new", "old"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("collection,qrels,run\na,b,c\n", "expected the columns collection, qrels, run and path"),
+        ("collection,qrels,run,path\na,q,r,\n", "expected a collection, its judgments"),
+        ("collection,qrels,run,path\na,q,r,x\na,p,s,y\n", "'a' has two files of judgments"),
+        ("collection,qrels,run,path\na,q,r,x\na,q,r,y\n", "'a' has two runs of 'r'"),
+        ("collection,qrels,run,path,measure\na,q,r,x,AP\na,q,s,y,RR\n", "'a' has two measures"),
+    ],
+)
+def test_a_broken_table_of_files_is_refused_with_its_line(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InputError, match=said):
+        compare_collections(tmp_path / "t.csv")
+
+
+def test_a_folder_that_lacks_something_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no folder of a collection"):
+        compare_collections(tmp_path)
+    (tmp_path / "a").mkdir()
+    with pytest.raises(InputError, match="expected one file of judgments, got no file"):
+        compare_collections(tmp_path)
+    (tmp_path / "a" / "qrels.txt").write_text("q 0 d 1\n")
+    with pytest.raises(InputError, match="there is no run"):
+        compare_collections(tmp_path)
+    (tmp_path / "a" / "other.qrels").write_text("q 0 d 1\n")
+    with pytest.raises(InputError, match=r"got 2 files of them: other\.qrels, qrels\.txt"):
+        compare_collections(tmp_path)
+    (tmp_path / "a" / "other.qrels").unlink()
+    for name in ("x.run", "x.run.gz"):
+        (tmp_path / "a" / name).write_text("")
+    with pytest.raises(InputError, match="two files are called 'x'"):
+        compare_collections(tmp_path)
+
+
+def test_options_of_one_collection_are_refused_for_several(tmp_path: Path) -> None:
+    for i in range(2):
+        write(tmp_path / str(i), i)
+    at = str(tmp_path)
+    for more, said in (
+        (["--slices", "x.csv"], "--slices does not apply to collections together"),
+        (["--clusters", "x.csv"], "--clusters does not apply"),
+        (["--rope", "0.1"], "--rope does not apply"),
+        (["--changes", "3"], "--changes does not apply"),
+        (["--test", "bayes"], "choose one of"),
+        (["--all-pairs", "--baseline", "old"], "--all-pairs compares with no baseline"),
+    ):
+        done = invoke("compare", "--collections", at, *more)
+        assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+    assert "leave these out" in invoke("compare", "q", "r", "--collections", at).stderr
+    assert "applies to several collections" in invoke("compare", "q", "r", "--ranks").stderr
+    assert "state QRELS and RUN" in invoke("compare").stderr
+
+
+# ---- for a paper --------------------------------------------------------------------------------
+
+
+def eighteen() -> Any:
+    random = np.random.default_rng(2)
+    return compare_collections(
+        {
+            f"collection-{i:02d}": scores_of(*one.tolist())
+            for i, one in enumerate(random.normal(0.02, 0.1, (18, 3, 12)))
+        }
+    )
+
+
+def test_a_paper_has_a_column_for_each_collection_and_their_average() -> None:
+    found = eighteen()
+    table = paper_table(found, percent=True)
+    (shown,) = table.tables()
+    assert len(shown.header) == 1 + 18 + 1
+    assert shown.header[-1] == "average"
+    assert "12 to 12 queries of each of 18 collections" in " ".join(table.caption)
+    latex = table.to_latex()
+    assert latex.count(r"\rotatebox{90}") == 19
+    assert "graphicx" in latex
+    averages = [row for row in table.rows() if row["collection"] == "average"]
+    for row in averages:
+        one = next(one for one in found["score"].systems if one.name == row["system"])
+        assert row["mean"] == one.mean
+        assert row["queries"] == 18 * 12
+    pairs = {one.system: one.verdict for one in found["score"].pairs}
+    marks = {None: "", "better": "\N{DAGGER}", "worse": "\N{DOUBLE DAGGER}"}
+    assert {row["system"]: row["marks"] for row in averages[1:]} == {
+        name: marks[one] for name, one in pairs.items()
+    }
+    letters = paper_table(found, marks="letters")
+    assert letters.marks == "letters"
+    assert letters.over is not None
+    assert letters.over.settings.all_pairs
+
+
+def test_the_picture_has_each_collection_and_the_average() -> None:
+    found = eighteen()
+    picture = figures.by_collection(found)
+    assert len(picture.points) == 19 * 3
+    last = picture.points[-1]
+    pair = found["score"][last["system"]]
+    assert (last["collection"], last["difference"], last["low"]) == (
+        None,
+        pair.difference,
+        pair.low,
+    )
+    with pytest.raises(OptionError, match="there is no such system beside the baseline"):
+        figures.by_collection(found, systems=["old"])
+    with pytest.raises(InputError, match="expected what compare_collections"):
+        figures.by_collection(compare(scores_of(D[0])))  # type: ignore[arg-type]
+    with pytest.raises(MeasureError, match="AP was not compared"):
+        figures.by_collection(found, "AP")
+
+
+def test_no_name_of_a_collection_breaks_a_table() -> None:
+    odd = {"a|b\n": scores_of(D[0]), "<b>\x1b[31m": scores_of(D[1]), "%_$": scores_of(D[2])}
+    found = compare_collections(odd)
+    for form in ("to_text", "to_markdown", "to_html", "to_latex", "to_csv"):
+        shown = getattr(found, form)()
+        assert "\x1b" not in shown
+    assert "<b>" not in found.to_html()
+    assert r"\%\_\$" in found.to_latex()
+    assert not math.isnan(found["score"]["new0"].difference)
