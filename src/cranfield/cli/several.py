@@ -261,8 +261,8 @@ collections_option = flags.option(
     group="Files",
     metavar="DIR|FILE",
     help="Several collections, in place of QRELS and RUN: a folder of folders, or a table of "
-    "files. Each folder has a file of judgments (qrels.txt) and runs (bm25.run); a table has the columns "
-    "collection, qrels, run (the system) and path, and measure where these differ.",
+    "files. Each folder has a file of judgments (qrels.txt) and runs (bm25.run); a table has the "
+    "columns collection, qrels, run (the system) and path, and measure where these differ.",
 )
 
 comparing_options = flags.gathered(
