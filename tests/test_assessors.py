@@ -464,7 +464,7 @@ def test_one_query_and_one_system_have_an_answer() -> None:
     one = agreement(a, b, {"s": {"q": ["d", "e"]}}, "RR", mixtures=5)
     assert one.orderings[0].pairs == []
     assert one.orderings[0].tau is one.orderings[0].mean_tau is one.orderings[0].min_tau is None
-    assert len(one.tables()) == 3
+    assert len(one.tables()) == 4
     two = agreement(a, b, {"s": {"q": ["d", "e"]}, "t": {"q": ["e", "d"]}}, "RR", mixtures=5)
     (pair,) = two.orderings[0].pairs
     assert (pair.p_a, pair.p_b, pair.same_verdict) == (None, None, 1.0)
@@ -574,6 +574,6 @@ def test_results_show_themselves() -> None:
     found = agreement({"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 0, "d1": 1}}, runs, mixtures=30)
     assert isinstance(found, Agreement)
     assert repr(found) == "Agreement(kappa -1.0000, overlap 0.0000, 1 orderings)"
-    assert found._repr_html_().count("<table>") == len(found.tables()) == 5
+    assert found._repr_html_().count("<table>") == len(found.tables()) == 6
     alike = agreement({"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 1, "d1": 0}}, runs, mixtures=30)
-    assert len(alike.tables()) == 4  # no pair changes
+    assert len(alike.tables()) == 5  # no pair changes

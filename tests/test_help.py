@@ -117,7 +117,8 @@ def test_the_examples_of_the_help_run(
 ) -> None:
     """One after the other, beside the demonstration and some files of a user."""
     shutil.copytree(demo_folder / "demo", tmp_path / "demo")
-    shutil.copy(tmp_path / "demo" / "qrels.txt", tmp_path / "second.qrels")
+    for name in ("second", "third"):
+        shutil.copy(tmp_path / "demo" / "qrels.txt", tmp_path / f"{name}.qrels")
     kinds = "".join(f"q{i:02},{'odd' if i % 2 else 'even'}\n" for i in range(1, 41))
     (tmp_path / "kind.csv").write_text(f"query_id,type\n{kinds}")
     rows = (

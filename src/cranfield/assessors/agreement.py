@@ -1,25 +1,22 @@
 """What an agreement of two assessors is, and how it is shown: tables, rows, plain values."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
+from cranfield.assessors.beyond_chance import FLEISS, Coefficient
 from cranfield.assessors.judgments import Agreed
 from cranfield.assessors.stability import Stability, SystemPair
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
-from cranfield.render.numbers import number, probability, signed
+from cranfield.render.numbers import interval, number, number_of, percent, probability, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, table_of
 
 _PAIRS_SHOWN = 10
-_OF_CHANGES = (
-    "A - B: diff A less diff B, and p of a paired t test of that: whether A and B see two systems "
-    "differently. Significant under one of them only does not show that they do."
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,6 +26,9 @@ class Agreement(Shown):
     `pooled` counts all documents together, `per_query` those of each query (empty without a
     second qrels). `matrix` (n_grades, n_grades) counts the documents judged in both: rows are A's
     `grades`, columns B's. `orderings` has one entry for each measure, if runs were given.
+
+    `coefficients` are those of all assessors together, with intervals. If there are more than two,
+    `others` compares A with each further one, and `pairs` has how far each two agree.
 
     >>> from cranfield import agreement
     >>> found = agreement({"q": {"d1": 1, "d2": 1, "d3": 0}}, {"q": {"d1": 1, "d2": 0, "d3": 0}})
@@ -46,6 +46,10 @@ class Agreement(Shown):
     recipe: Mapping[str, Any]
     on_judgments: tuple[Note, ...] = ()  # what else to know of them
     on_runs: tuple[Note, ...] = ()
+    coefficients: Sequence[Coefficient] = ()  # of all assessors together
+    second: str = "B"  # the name of the second assessor
+    others: Mapping[str, "Agreement"] = field(default_factory=dict)  # A with each further assessor
+    pairs: Mapping[tuple[str, str], Agreed] = field(default_factory=dict)  # of three or more
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -69,14 +73,69 @@ class Agreement(Shown):
         of B; with runs, what each system scores, whether they are ordered alike, and the pairs
         that change most.
         """
-        found = [self._agreement(per_query), self._confusion()]
-        if self.orderings:
-            found.append(self._systems())
-            if self.orderings[0].pairs:
-                found.append(self._orderings())
-                changing = self._pairs()
-                found += [changing] if changing.rows else []
+        found = [self._agreement(per_query)]
+        found += [self._of_all()] if self.coefficients else []
+        found += [self._of_pairs()] if self.pairs else []
+        found.append(self._confusion())
+        for one in (self, *self.others.values()):
+            found += one._on_systems()
         return found
+
+    def _on_systems(self) -> list[Table]:
+        """Return what it does to the ordering of systems, if runs were given."""
+        if not self.orderings:
+            return []
+        found = [self._systems()]
+        if self.orderings[0].pairs:
+            found.append(self._orderings())
+            changing = self._pairs()
+            found += [changing] if changing.rows else []
+        return found
+
+    def _of_all(self) -> Table:
+        """Return the coefficients of all assessors together, with their intervals."""
+        named = {(one.name, one.of): one for one in self.coefficients}
+        names = dict.fromkeys(one.name for one in self.coefficients)
+        rows = [
+            [
+                name,
+                *(
+                    cell
+                    for of in ("relevance", "grade")
+                    for one in [named[name, of]]
+                    for cell in (number(one.value), interval(one.low, one.high, signs=False))
+                ),
+            ]
+            for name in names
+        ]
+        level = percent(1 - self.recipe["alpha"])
+        shared, by_all = (
+            next(one.documents for one in self.coefficients if (one.name == FLEISS) == by_fleiss)
+            for by_fleiss in (False, True)
+        )
+        n = self.recipe["assessors"]
+        unit = "query" if self.recipe["queries"] > 1 else "document"
+        notes = [
+            f"Of {number_of(shared, 'document')} that two or more judge; Fleiss' kappa of "
+            f"{number_of(by_all, 'document')} that all {n} judge.",
+            "Each is 1 where all agree; all but agreement are 0 as by chance. relevance: relevant "
+            "or not; grade: the same grade. AC1 does not fall where nearly all have one grade, as "
+            "kappa and alpha do; ordinal: grades farther apart differ more.",
+            f"The intervals leave out one {unit} after the other (jackknife, Student's t).",
+        ]
+        if any(one.value is None for one in self.coefficients):
+            notes.append("-: no value: chance alone would agree on all, or nothing to divide by.")
+        title = [f"Agreement of {n} assessors beyond chance"]
+        header = ["coefficient", "relevance", f"{level} interval", "grade", f"{level} interval"]
+        return Table(header, rows, notes, title=title)
+
+    def _of_pairs(self) -> Table:
+        """Return how far each two assessors agree, on all documents together."""
+        every = [(f"{a} - {b}", asdict(one)) for (a, b), one in self.pairs.items()]
+        first, *others = _columns(self.recipe["rel"])
+        columns = [replace(first, heading="assessors")]
+        columns += [replace(one, meaning="") for one in others if not one.heading.startswith("rel")]
+        return table_of(every, columns, title=["Each two assessors, on all documents together"])
 
     def _agreement(self, per_query: bool) -> Table:
         """Return the agreement on each query if wanted, the mean of these, and that on all."""
@@ -121,8 +180,8 @@ class Agreement(Shown):
             Column(
                 "tau",
                 lambda one: number(one.tau),
-                "tau: Kendall's tau-b of the ordering under A with that under B: 1 the same, "
-                "-1 reversed. swapped: pairs of systems in the other order; sig.: of "
+                f"tau: Kendall's tau-b of the ordering under A with that under {self.second}: 1 "
+                "the same, -1 reversed. swapped: pairs of systems in the other order; sig.: of "
                 "these, significant under both.",
                 both,
             ),
@@ -135,7 +194,9 @@ class Agreement(Shown):
             ),
             Column("min tau", lambda one: number(one.min_tau)),
         ]
-        return table_of(self.orderings, columns, title=["Whether the systems are ordered alike"])
+        return table_of(
+            self.orderings, columns, title=[f"Whether the systems are ordered alike{self._which}"]
+        )
 
     def _systems(self) -> Table:
         """Return each system's mean under A, under B and under the mixtures, best under A first."""
@@ -143,23 +204,24 @@ class Agreement(Shown):
         rows = [(each.measure, one) for each in self.orderings for one in each.by_system()]
         how = "Generated qrels have all grades of A drawn again, by the rates"
         if self.recipe["confusion"] is None:
-            how = "A mixture has, for each query, the judgments of A or those of B, drawn by chance"
+            how = "A mixture has, for each query, the judgments of A or those of "
+            how += f"{self.second}, drawn by chance"
         said = (
-            f"{'A and B' if both else 'A'}: the mean over the queries. mixed, lowest, highest: "
-            f"the mean, the lowest and the highest of that under {self._mixtures}.",
+            f"{f'A and {self.second}' if both else 'A'}: the mean over the queries. mixed, lowest, "
+            f"highest: the mean, the lowest and the highest of that under {self._mixtures}.",
             f"{how} (seed {self.recipe['seed']}).",
         )
         columns = [
             Column("measure", lambda row: str(row[0])),
             Column("system", lambda row: str(row[1]["system"])),
             Column("A", lambda row: number(row[1]["mean_a"])),
-            Column("B", lambda row: number(row[1]["mean_b"]), "", both),
+            Column(self.second, lambda row: number(row[1]["mean_b"]), "", both),
             Column("mixed", lambda row: number(row[1]["mean_mixed"])),
             Column("lowest", lambda row: number(row[1]["low"])),
             Column("highest", lambda row: number(row[1]["high"])),
         ]
         rules = range(len(self.orderings[0].systems), len(rows), len(self.orderings[0].systems))
-        title = ["What each system scores"]
+        title = [f"What each system scores{self._which}"]
         notes = self.on_runs
         return table_of(rows, columns, said=said, notes=notes, title=title, n_labels=2, rules=rules)
 
@@ -181,12 +243,12 @@ class Agreement(Shown):
                 f"the same under each{more}: not shown (--format csv or json has all)."
             )
         columns = self._pair_columns("\n".join(said))
-        title = ["The pairs of systems that change most"]
+        title = [f"The pairs of systems that change most{self._which}"]
         return table_of(rows, columns, title=title, n_labels=3, rules=rules - {0, len(rows)})
 
     def _pair_columns(self, same: str) -> list[Column]:
         """Return the columns of two systems; `same` says which of them are not shown."""
-        both, alpha = bool(self.per_query), self.recipe["alpha"]
+        both, alpha, second = bool(self.per_query), self.recipe["alpha"], self.second
 
         def of(show: Callable[[float | None], str], name: str) -> Callable[[Any], str]:
             return lambda row: show(getattr(row[1], name))
@@ -202,10 +264,17 @@ class Agreement(Shown):
                 "t test, not corrected for the number of pairs.",
             ),
             Column("p A", of(probability, "p_a")),
-            Column("diff B", of(signed, "difference_b"), "", both),
-            Column("p B", of(probability, "p_b"), "", both),
-            Column("A - B", of(signed, "change"), _OF_CHANGES, both),
-            Column("p A - B", of(probability, "p_change"), "", both),
+            Column(f"diff {second}", of(signed, "difference_b"), "", both),
+            Column(f"p {second}", of(probability, "p_b"), "", both),
+            Column(
+                f"A - {second}",
+                of(signed, "change"),
+                f"A - {second}: diff A less diff {second}, and p of a paired t test of that: "
+                f"whether A and {second} see two systems differently. Significant under one of "
+                "them only does not show that they do.",
+                both,
+            ),
+            Column(f"p A - {second}", of(probability, "p_change"), "", both),
             Column(
                 "same sign",
                 of(number, "same_sign"),
@@ -215,6 +284,11 @@ class Agreement(Shown):
             ),
             Column("same verdict", of(number, "same_verdict")),
         ]
+
+    @property
+    def _which(self) -> str:
+        """What follows a title where there are more than two assessors."""
+        return f", under A and {self.second}" if self.recipe.get("assessors", 2) > 2 else ""
 
     @property
     def _mixtures(self) -> str:
@@ -229,11 +303,27 @@ class Agreement(Shown):
         for grade, counts in zip(whole["grades"], whole["matrix"], strict=True):
             for other, n in zip(whole["grades"], counts, strict=True):
                 parts.append(("confusion", "", str(grade), str(other), {"documents": n}))
-        for one in whole["orderings"]:
-            measure, systems, pairs = (one.pop(key) for key in ("measure", "systems", "pairs"))
-            parts.append(("ordering", measure, "", "", one))
-            parts += [("system", measure, each.pop("system"), "", each) for each in systems]
-            parts += [("pair", measure, *map(each.pop, ("left", "right")), each) for each in pairs]
+        parts += [
+            ("coefficient", "", one.pop("name"), one.pop("of"), one)
+            for one in whole["coefficients"]
+        ]
+        parts += [
+            ("assessors", "", one.pop("assessor"), one.pop("other"), one) for one in whole["pairs"]
+        ]
+        for which, orderings in (
+            ("", whole["orderings"]),
+            *((f", A and {name}", one["orderings"]) for name, one in whole["others"].items()),
+        ):
+            for one in orderings:
+                measure, systems, pairs = (one.pop(key) for key in ("measure", "systems", "pairs"))
+                parts.append((f"ordering{which}", measure, "", "", one))
+                parts += [
+                    (f"system{which}", measure, each.pop("system"), "", each) for each in systems
+                ]
+                parts += [
+                    (f"pair{which}", measure, *map(each.pop, ("left", "right")), each)
+                    for each in pairs
+                ]
         return self._dicts((*at, *item) for *at, values in parts for item in values.items())
 
     def _document(self, *, per_query: bool = False) -> dict[str, Any]:
@@ -249,6 +339,18 @@ class Agreement(Shown):
             "matrix": self.matrix.tolist(),
             "notes": [note.to_dict() for note in self.notes],
             "orderings": [one.to_dict() for one in self.orderings],
+            "coefficients": [asdict(one) for one in self.coefficients],
+            "pairs": [
+                {"assessor": a, "other": b, **asdict(one)} for (a, b), one in self.pairs.items()
+            ],
+            "others": {
+                name: {
+                    key: value
+                    for key, value in one.to_dict().items()
+                    if key in ("pooled", "per_query", "grades", "matrix", "orderings", "notes")
+                }
+                for name, one in self.others.items()
+            },
         }
 
     def __repr__(self) -> str:

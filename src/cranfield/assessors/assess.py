@@ -1,12 +1,16 @@
 """Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from string import ascii_uppercase
 from typing import Any, Union, Unpack
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.assessors.agreement import Agreement
+from cranfield.assessors.beyond_chance import coefficients_of, judgments_of
 from cranfield.assessors.judgments import WHOLE_GRADES, agreed, confusion, of_matrix, two_judgments
 from cranfield.assessors.relabel import on_scale, relabelled
 from cranfield.assessors.stability import Stability, stabilities
@@ -54,6 +58,7 @@ def agreement(
     measures: MeasuresLike = "nDCG@10",
     *,
     confusion: Rates | Path | None = None,
+    others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None = None,
     **options: Unpack[AgreementOptions],
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
@@ -64,6 +69,11 @@ def agreement(
     of each query are those of an assessor drawn by chance (Voorhees, SIGIR 1998). A query's score
     depends on its own judgments and on the highest grade of the scale, which is that of both qrels
     together: so each query is scored twice, and the mixtures put these scores together.
+
+    `coefficients` compare all assessors together, with intervals: Fleiss' kappa (Psychological
+    Bulletin 1971), Gwet's AC1 (British Journal of Mathematical and Statistical Psychology 2008) and
+    Krippendorff's alpha (Content Analysis; 2011), nominal and ordinal. Documents that only some
+    assessors judge count, except for Fleiss' kappa.
 
     Without a second assessor, `confusion` says how often one would give which grade to a document
     of A's: all of A's grades are drawn again, each from its rates, and the systems are scored under
@@ -77,6 +87,8 @@ def agreement(
         confusion: in place of qrels_b: {(true grade, given grade): rate}, or {true: {given:
             rate}}, or a file of rows (grade, given, rate); rates or counts: those of each true
             grade are divided by their sum.
+        others: judgments of further assessors, `{name: qrels}` or a list, called C, D, ...: `pairs`
+            has how far each two agree, and with runs A is compared with each of them, too.
         **options: each option of `AgreementSettings` and `Reading`, and `duplicates` of `Judging`.
 
     A difference is significant if p is at most alpha: that of the t test, in every mixture, under A
@@ -86,8 +98,8 @@ def agreement(
         NothingSharedError: qrels without a common query, or document.
         InputError: judgments in groups, or grades that are not whole; qrels or a run that cannot
             be read.
-        OptionError: both or neither of qrels_b and confusion, or an option with an impossible
-            value.
+        OptionError: both or neither of qrels_b and confusion, others without qrels_b, or an option
+            with an impossible value.
         MeasureError: a measure by which systems cannot be ordered so.
 
     >>> found = agreement({"q": {"d": 1, "e": 0}}, {"q": {"d": 0, "e": 1}}, [{"q": ["d", "e"]},
@@ -111,10 +123,67 @@ def agreement(
     recipe["confusion"] = None
     if qrels_b is not None:
         second = as_qrels(qrels_b, "strict", own, how.duplicates)
-        return _of_two(first, second, several, measures, how, recipe)
+        further = {
+            name: as_qrels(one, "strict", own, how.duplicates)
+            for name, one in _named(others).items()
+        }
+        return _of_several({"A": first, "B": second, **further}, several, measures, how, recipe)
+    if others is not None:
+        raise OptionError("others are further assessors: state the second one, too (qrels_b)")
     assert confusion is not None  # noqa: S101 - one of the two
     rates = confusion if isinstance(confusion, Mapping) else rate_rows(confusion)
     return _of_rates(first, rates, several, measures, how, recipe)
+
+
+def _named(others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None) -> dict[str, Any]:
+    """Return further assessors by name: C, D, ... unless they have names."""
+    if others is None:
+        return {}
+    if isinstance(others, Mapping):
+        found = {str(name): one for name, one in others.items()}
+        taken = {"A", "B"} & found.keys()
+        if taken or "" in found:
+            raise OptionError(
+                f"others: {next(iter(taken), '')!r} is no name for a further assessor: A and B are "
+                "the first two"
+            )
+        return found
+    if isinstance(others, str) or not isinstance(others, Sequence):
+        raise OptionError("others: expected {name: qrels}, or a list of qrels")
+    if len(others) > len(_LETTERS):
+        raise OptionError(f"others: {len(others)} are too many for letters: name them")
+    return dict(zip(_LETTERS, others, strict=False))
+
+
+_LETTERS = ascii_uppercase[2:]
+
+
+def _of_several(
+    qrels: Mapping[str, Qrels],
+    runs: Mapping[str, Run] | None,
+    measures: MeasuresLike,
+    how: Judging,
+    recipe: dict[str, Any],
+) -> Agreement:
+    first, second, *others = qrels
+    recipe["assessors"] = len(qrels)
+    found = {
+        name: replace(
+            _of_two(qrels[first], qrels[name], runs, measures, how, {**recipe}, name), second=name
+        )
+        for name in (second, *others)
+    }
+    pairs = {}
+    if others:
+        for a, b in combinations(qrels, 2):
+            pairs[a, b] = agreed(two_judgments(qrels[a], qrels[b]), recipe["rel"], pooled=True)[0]
+    judged = judgments_of([*qrels.values()])
+    return replace(
+        found[second],
+        coefficients=coefficients_of(judged, recipe["rel"], recipe["alpha"]),
+        others={name: found[name] for name in others},
+        pairs=pairs,
+    )
 
 
 def _of_two(
@@ -124,6 +193,7 @@ def _of_two(
     measures: MeasuresLike,
     how: Judging,
     recipe: dict[str, Any],
+    second: str,
 ) -> Agreement:
     two = two_judgments(a, b)
     [pooled] = agreed(two, recipe["rel"], pooled=True)
@@ -132,12 +202,12 @@ def _of_two(
     n = len(two.query_ids)
     are = number_of(n, "query is", "queries are")
     notes = [Note("in-both", "info", f"{are} judged in both qrels.", n)]
-    for name, n in (("A", two.queries_only_a), ("B", two.queries_only_b)):
+    for name, n in (("A", two.queries_only_a), (second, two.queries_only_b)):
         if n:
             are = number_of(n, "query is", "queries are")
             text = f"{are} judged in {name} only: left out."
             notes.append(Note("in-one", "info", text, n, name))
-    of_each = [(name, note) for name, one in (("A", a), ("B", b)) for note in notes_on(one)]
+    of_each = [(name, note) for name, one in (("A", a), (second, b)) for note in notes_on(one)]
     notes += merged(of_each)
     found: list[Stability] = []
     on_runs: list[Note] = []
@@ -145,15 +215,15 @@ def _of_two(
         top = max(a.top_grade, b.top_grade)
         if a.top_grade != b.top_grade:
             text = (
-                f"The highest grade is {a.top_grade} in A and {b.top_grade} in B: measures that "
-                f"ask for it take {top}."
+                f"The highest grade is {a.top_grade} in A and {b.top_grade} in {second}: measures "
+                f"that ask for it take {top}."
             )
             notes.append(Note("highest-grade", "info", text))
         under_a, under_b = (
             score_runs(on_scale(one, top, two.query_ids), runs, measures_of(measures), how)
             for one in (a, b)
         )
-        named = (("Under A", under_a), ("Under B", under_b))
+        named = (("Under A", under_a), (f"Under {second}", under_b))
         known = {note for _, note in of_each}
         every = ((name, note) for name, each in named for note in each.notes if note not in known)
         on_runs = merged(every, of_all=2)

@@ -8,6 +8,9 @@ from cranfield.cli.data import DataOptions, data_options, duplicates_option, ref
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.settings import AgreementSettings
 from cranfield.data.judging import Judging
+from cranfield.errors import OptionError
+from cranfield.formats.files import stem_of
+from cranfield.formats.source import Source
 
 
 @flags.command("agreement")
@@ -25,6 +28,12 @@ def command(
             "measures that state none.",
         },
     ),
+    others: tuple[str, ...] = flags.option(
+        "--qrels",
+        multiple=True,
+        metavar="OTHER",
+        help="The judgments of a further assessor, called by the file's name. May be repeated.",
+    ),
     confusion: str | None = flags.option(
         metavar="FILE",
         help="There is no QRELS_B: make other judgments of QRELS_A by these rates. CSV or TSV with "
@@ -39,15 +48,22 @@ def command(
     QRELS_A and QRELS_B hold two assessors' judgments of the same queries: kappa, agreement and the
     overlap of the relevant documents are of what both judge. With runs, the systems are ordered
     under A, under B, and under random mixtures, in which each query has the judgments of one
-    assessor drawn by chance. With --confusion, QRELS_B is left out.
+    assessor drawn by chance. With --confusion, QRELS_B is left out. With --qrels, there are more
+    than two. Krippendorff's alpha and other coefficients compare all of them, with intervals.
 
     \b
     cranfield agreement demo/qrels.txt second.qrels
     cranfield agreement demo/qrels.txt second.qrels demo/*.run -m nDCG@10 -m AP
+    cranfield agreement demo/qrels.txt second.qrels --qrels third.qrels
     """  # noqa: D301 - click's mark for lines to keep
     if confusion is None and not files:
         raise click.UsageError("name a second qrels, or the rates of one with --confusion FILE")
-    refuse_two_inputs(qrels_a, *files, *([confusion] if confusion else []))
+    if confusion is not None and others:
+        raise OptionError("--qrels is a further assessor, and --confusion has no second one")
+    names_of = [stem_of(Source(one)) for one in others]
+    if len(set(names_of)) < len(names_of):
+        raise OptionError("--qrels: two files have the same name")
+    refuse_two_inputs(qrels_a, *files, *others, *([confusion] if confusion else []))
     n_qrels = 1 if confusion is None else 0
     found = agreement(
         data.read_qrels(qrels_a, kept.duplicates),
@@ -55,6 +71,11 @@ def command(
         data.read_runs(files[n_qrels:]) or None,
         flags.measures_of(names, "nDCG@10", settings.rel),
         confusion=confusion,
+        others={
+            name: data.read_qrels(one, kept.duplicates)
+            for name, one in zip(names_of, others, strict=True)
+        }
+        or None,
         duplicates=kept.duplicates,
         **settings.unusual(),
     )
