@@ -1,6 +1,7 @@
 """Clusters of queries: whole clusters are flipped, and errors are cluster-robust."""
 
 import json
+from dataclasses import replace
 from itertools import product
 from math import sqrt
 from pathlib import Path
@@ -22,9 +23,12 @@ from cranfield import (
     queries_needed,
 )
 from cranfield.cli import cli
+from cranfield.comparison.alignment import align
 from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.randomization import sign_flip
-from cranfield.comparison.significance import Moments, t_test
+from cranfield.comparison.noninferiority import Question, hold
+from cranfield.comparison.randomization import inverted, sign_flip
+from cranfield.comparison.settings import GateSettings
+from cranfield.comparison.significance import Moments, t_interval, t_test
 from cranfield.errors import DuplicateError
 
 GAINS = [0.10, 0.12, 0.08, -0.05, -0.02, 0.20, 0.18, 0.22, 0.15, 0.01, -0.10, 0.05]
@@ -163,6 +167,44 @@ def test_level_of_queries_and_of_clusters() -> None:
     least, most = stats.binom.ppf([0.0005, 0.9995], 2_000, expected) / 2_000
     assert least <= alarms[2] <= most
     assert [round(one, 2) for one in (alarms[2], alarms[0])] == [0.27, 0.05]  # as the page says
+
+
+@pytest.mark.parametrize(("systems", "n_clusters"), [((0, 1), 24), ((3, 7), 43)])
+def test_on_real_scores_clusters_are_as_often_wrong_as_the_page_says(
+    data: Path, systems: tuple[int, int], n_clusters: int
+) -> None:
+    """Differences of DL 2019, less their mean, each of a cluster of one to five queries.
+
+    1,000 times: how often intervals miss 0, and how often a gate passes what is worse by its
+    margin.
+    """
+    runs = sorted((data / "dl19").glob("*.run.gz"))
+    values = align(data / "dl19" / "qrels.txt", runs, "nDCG@10").values[0]
+    real = values[:, systems[0]] - values[:, systems[1]]
+    real -= real.mean()
+    chance, times = np.random.default_rng(20261124), 1_000
+    missed, passed = {"flips": 0, "t": 0, "queries": 0}, {"flips": 0, "t": 0, "queries": 0}
+    by_flips, by_t = GateSettings(flips=1_000), GateSettings(test="t")
+    for _ in range(times):
+        code = np.repeat(np.arange(n_clusters), chance.integers(1, 6, n_clusters))
+        gains = (chance.choice(real, n_clusters)[code] + chance.normal(0, 0.05, len(code)))[:, None]
+        queries = Paired.of(gains)
+        clusters = queries.summed(code)
+        _, *ends = inverted(clusters, Flips(n_clusters, 1_000, 7), 0.05)
+        intervals = {"flips": ends, "t": t_interval(Moments.of(clusters), 0.05)}
+        intervals["queries"] = t_interval(Moments.of(queries), 0.05)
+        for name, (low, high) in intervals.items():
+            missed[name] += not low[0] <= 0 <= high[0]
+        asked = Question(gains - 0.02, 0.02, cluster=code)
+        passed["flips"] += bool(hold(asked, by_flips).above[0, 0])
+        passed["t"] += bool(hold(asked, by_t).above[0, 0])
+        passed["queries"] += bool(hold(replace(asked, cluster=None), by_t).above[0, 0])
+    least, most = stats.binom.ppf(0.0005, times, 0.03), stats.binom.ppf(0.9995, times, 0.07)
+    for name in ("flips", "t"):
+        assert least <= missed[name] <= most
+        assert least <= passed[name] <= most
+    assert missed["queries"] > 2 * most
+    assert passed["queries"] > most
 
 
 def test_power_with_clusters_is_that_of_a_test_of_their_means() -> None:

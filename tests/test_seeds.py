@@ -416,6 +416,20 @@ def test_groups_are_named_by_names_patterns_and_files(tmp_path: Path) -> None:
     assert by_file.stdout == template.stdout
 
 
+def test_a_pattern_of_names_looks_for_no_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qrels").write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(12)))
+    for name in ("a-1", "a-2", "b-1"):
+        (tmp_path / f"{name}.run").write_text("".join(f"q{i} Q0 d{i} 1 1 t\n" for i in range(12)))
+    (tmp_path / "a-notes").write_text("these are no results")
+    done = invoke(
+        "compare", "qrels", "b-1.run", "a-1.run", "a-2.run", "--group", "a=a-*", "-m", "RR"
+    )
+    assert "Means of several runs: a of 2." in done.stdout
+
+
 def test_runs_of_a_group_need_not_be_given_twice(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(12)))
     for name in ("old-1", "old-2", "new-1", "new-2"):

@@ -1,5 +1,6 @@
 """What the commands that compare systems share: their judgments and runs, or saved scores."""
 
+import fnmatch
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +26,9 @@ from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.explanation.pointer import Typed, as_typed
+from cranfield.formats.files import stem_of
 from cranfield.formats.small.collection_files import Files, collection_files
+from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
 
 
@@ -135,7 +138,7 @@ class Several:
                 name
                 for one in runs
                 for name in (
-                    [self.saved_name(path) for path in _files_of(one)]
+                    [self.saved_name(path, "--group") for path in _files_of(one)]
                     if any(place_of(path, files) is not None for path in _files_of(one))
                     else [one]
                 )
@@ -149,7 +152,7 @@ class Several:
         """The options on scores and on runs that are not at their defaults."""
         return {**self.alignment.unusual(), **self.judging.unusual()}
 
-    def saved_name(self, path: str) -> str:
+    def saved_name(self, path: str, option: str = "--baseline") -> str:
         """Return the name of the one system that a file has saved scores of.
 
         It has this name among others, too, if the file is the first of them.
@@ -158,7 +161,7 @@ class Several:
         names = align([path], None, list(self.names) or None, how).names
         if len(names) > 1:
             raise OptionError(
-                f"--baseline {path}: holds the scores of several systems; name the one that is "
+                f"{option} {path}: holds the scores of several systems; name the one that is "
                 f"meant: {', '.join(names)}"
             )
         return names[0]
@@ -290,6 +293,8 @@ comparing_options = flags.gathered(
 def with_members(qrels: str, runs: tuple[str, ...], grouping: Grouping) -> tuple[str, ...]:
     """Return the files of runs, with those that only a group names."""
     wanted = [one for group in (grouping.groups or {}).values() for one in group]
+    names = [stem_of(Source(one)) for one in runs]  # a pattern of these looks for no other files
+    wanted = [one for one in wanted if not fnmatch.filter([*names, *runs], one)]
     found = dict.fromkeys(path for one in wanted for path in _files_of(one))
     return (*runs, *(one for one in found if place_of(one, [qrels, *runs]) is None))
 

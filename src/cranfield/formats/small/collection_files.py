@@ -13,6 +13,7 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.files import stem_of
 from cranfield.formats.small.read import Form, Table, read_table
 from cranfield.formats.source import Source
+from cranfield.formats.url import URL
 from cranfield.notes import Note
 from cranfield.render.numbers import number_of, some
 
@@ -129,7 +130,7 @@ def _of_table(path: str) -> dict[str, Files]:
         if not all(map(_text, cells)):
             raise table.error(row, "expected a collection, its judgments, a system and its run")
         collection, qrels, system, run = (table.id_of(row, one).strip() for one in cells)
-        own = Files(os.path.join(folder, qrels), {}, _text(measure))
+        own = Files(_beside(folder, qrels), {}, _text(measure))
         known = found.setdefault(collection, own)
         if (known.qrels, known.measure) != (own.qrels, own.measure):
             what = "files of judgments" if known.qrels != own.qrels else "measures"
@@ -137,10 +138,15 @@ def _of_table(path: str) -> dict[str, Files]:
         if system in known.runs:
             problem = f"the collection {collection!r:.80} has two runs of {system!r:.80}"
             raise table.error(row, problem, kind=DuplicateError)
-        known.runs[system] = os.path.join(folder, run)  # type: ignore[index] # built here
+        known.runs[system] = _beside(folder, run)  # type: ignore[index] # built here
     if not found:
         raise table.error(None, "holds no collection")
     return found
+
+
+def _beside(folder: str, path: str) -> str:
+    """Return a path as seen from the folder of the table; an address as it is."""
+    return path if URL.match(path) else os.path.join(folder, path)
 
 
 def _text(value: Any) -> str | None:
