@@ -27,7 +27,11 @@ SOURCE = Path(__file__).parent.parent / "src"
 HOMES: dict[str, str] = vars(cranfield)["_HOME"]
 # {page: (title, what it is for, public names)}; a name with a dot is below `cranfield`.
 PAGES: dict[str, tuple[str, str, str]] = {
-    "evaluate": ("Evaluate", "Score runs against judgments.", "evaluate Scores Systems"),
+    "evaluate": (
+        "Evaluate",
+        "Score runs against judgments.",
+        "evaluate Scores Systems intervals Intervals",
+    ),
     "compare": (
         "Compare",
         "Compare systems, with intervals and tests.",

@@ -35,6 +35,7 @@ from cranfield import (
     evaluate,
     explain,
     gate,
+    intervals,
     joint_bounds,
     nugget_recall,
     paper_table,
@@ -92,6 +93,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "scores": lambda: evaluate(QRELS, FIRST, "AP P@2 NumRet"),
     "systems": lambda: evaluate(QRELS, RUNS, "AP P@2 NumRet", bounds=True),
     "comparison": lambda: compare(SCORES),
+    "intervals": lambda: intervals(evaluate(QRELS, RUNS, "AP P@2")),
     "several seeds": lambda: compare(SCORES, groups={"</td>": list(SCORES)[:2]}),
     "collections": lambda: compare_collections(
         {"<b>=1": SCORES, "|\n": SCORES, "%&": SCORES}, all_pairs=True, ranks=True

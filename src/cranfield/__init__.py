@@ -24,6 +24,7 @@ _NAMES = {
     "comparison.comparison": "Comparison",
     "comparison.gate": "gate",
     "comparison.paper_table": "PaperTable paper_table",
+    "comparison.intervals": "Intervals intervals",
     "comparison.macro": "CollectionComparison compare_collections",
     "comparison.power": "detectable power queries_needed seeds_needed",
     "comparison.verdict": "Gate Verdict",
@@ -67,6 +68,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.compare import compare as compare
     from cranfield.comparison.comparison import Comparison as Comparison
     from cranfield.comparison.gate import gate as gate
+    from cranfield.comparison.intervals import Intervals as Intervals
+    from cranfield.comparison.intervals import intervals as intervals
     from cranfield.comparison.macro import CollectionComparison as CollectionComparison
     from cranfield.comparison.macro import compare_collections as compare_collections
     from cranfield.comparison.paper_table import PaperTable as PaperTable

@@ -26,8 +26,10 @@ from cranfield.cli.terminal import (
     say_dealing,
     show,
 )
+from cranfield.comparison.clustering import Clustering, Level
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
+from cranfield.options import options_of
 from cranfield.scoring.arguments import Dealing
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
 
@@ -49,6 +51,16 @@ def command(
         "that were retrieved.",
     ),
     slices: str | None = flags.slices("average over those of each label, too"),
+    with_intervals: bool = flags.option(
+        "--intervals",
+        group="Statistics",
+        is_flag=True,
+        help="Show each mean with its confidence interval.",
+    ),
+    level: Level = flags.family(Level, group="Statistics"),
+    clustering: Clustering = flags.family(
+        Clustering, group="Statistics", clusters={"metavar": "FILE"}
+    ),
     listed: GradesOptions = grades_options,
     judging: Judging = all_judging_options,
     data: DataOptions = data_options,
@@ -68,10 +80,18 @@ def command(
     cranfield evaluate demo/qrels.txt demo/*.run -m nDCG@10 -m 'P(rel=2)@5'
     cranfield evaluate demo/qrels.txt demo/bm25.run -m map -q --format csv
     cranfield evaluate demo/rag.json -m recall@5
+    cranfield evaluate demo/qrels.txt demo/bm25.run --intervals
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:
         flags.refuse_options({"query_texts"}, "(--topics) has no effect without -q")
+    if with_intervals:
+        flags.refuse_options(
+            {"per_query", "slices", "bounds"}, "does not go with --intervals, which shows means"
+        )
+    else:
+        of_all = {one.name for family in (Level, Clustering) for one in options_of(family)}
+        flags.refuse_options(of_all, "applies to intervals: add --intervals")
     flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them comes first
     if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
         hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."
@@ -92,6 +112,12 @@ def command(
     wanted = measures if names or rel is not None else DEFAULT_MEASURES
     opened: Any = judgments  # read by `evaluate`, if they are still to be read
     systems = evaluate(opened, named, wanted, **options)
+    if with_intervals:
+        from cranfield.comparison.intervals import intervals
+
+        chosen: Any = {**level.unusual(), **clustering.unusual()}
+        show(intervals(systems, **chosen), form)
+        return
     texts = [str(one) for one in measures if one.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a string for each query, and none over all: -q shows it.")

@@ -22,8 +22,9 @@ from cranfield.cli.several import (
 )
 from cranfield.cli.terminal import Format, format_options, note, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
+from cranfield.comparison.clustering import Clustering
 from cranfield.comparison.gate import gate
-from cranfield.comparison.settings import Alignment, Clustering, GateSettings, Grouping
+from cranfield.comparison.settings import Alignment, GateSettings, Grouping
 from cranfield.comparison.thresholds import by_measure
 from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging

@@ -18,10 +18,11 @@ from cranfield.cli.data import (
     refuse_two_inputs,
 )
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
+from cranfield.comparison.clustering import Clustering
 from cranfield.comparison.compare import compare
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.macro import CollectionComparison, compare_collections
-from cranfield.comparison.settings import Alignment, Clustering, Grouping, Settings
+from cranfield.comparison.settings import Alignment, Grouping, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable

@@ -16,6 +16,7 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.clustering import Clustering
 from cranfield.comparison.clusters import Clusters, clusters_of
 from cranfield.comparison.score_columns import (
     Columns,
@@ -25,7 +26,7 @@ from cranfield.comparison.score_columns import (
     without_number,
 )
 from cranfield.comparison.seeds import Group, averaged, groups_of, notes_on
-from cranfield.comparison.settings import Alignment, Clustering, Grouping, Missing
+from cranfield.comparison.settings import Alignment, Grouping, Missing
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Ints
-from cranfield.comparison.settings import Clustering
+from cranfield.comparison.clustering import Clustering
 from cranfield.errors import InputError
 from cranfield.formats.small.labels import cluster_labels
 from cranfield.notes import Note

@@ -23,6 +23,7 @@ import numpy as np
 
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
 from cranfield.comparison.betting import BETS
+from cranfield.comparison.clustering import Clustering
 from cranfield.comparison.effects import FEW, design_effect, doubt_of, skewness
 from cranfield.comparison.flips import MANY
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
@@ -38,8 +39,6 @@ from cranfield.comparison.scale import cut, is_geometric
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
-    Clustering,
-    ClusteringOptions,
     GateSettings,
     GateSettingsOptions,
     Grouping,
@@ -61,7 +60,6 @@ from cranfield.scoring.sides import hold_both
 
 class GateOptions(
     GateSettingsOptions,
-    ClusteringOptions,
     GroupingOptions,
     AlignmentOptions,
     HowOptions,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from cranfield.comparison.anova import PERMUTATIONS
+from cranfield.comparison.clustering import ALPHA
 from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
@@ -125,11 +126,6 @@ def ends(value: Any) -> tuple[float, float]:
 # ---- the families -------------------------------------------------------------------------------
 
 # Options of several families.
-_ALPHA = (
-    0.05,
-    "The level of the tests, above 0 and below 0.5; intervals are 1 - alpha.",
-    share(below=0.5),
-)
 _FLIPS = (
     FLIPS,
     "How many flips of signs, or resamples, to draw. Up to 20 queries, all flips are tried; above "
@@ -165,29 +161,6 @@ class Alignment(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clustering(Options):
-    """Which queries depend on one another."""
-
-    clusters: Any | None = option(
-        None,
-        "Labels of queries that depend on one another, as those of one session, user or original "
-        "question: {query_id: label}, or a file or table of query ids and labels. Whole clusters "
-        "are flipped, and errors are cluster-robust. [default: queries are independent]",
-    )
-    cluster_by: str | None = option(
-        None, "Which labels are those of the clusters, where there are several columns."
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.cluster_by is not None and self.clusters is None:
-            raise OptionError(
-                f"cluster_by={self.cluster_by!r:.40} names one of the columns of labels: state "
-                "these, too (clusters=, --clusters)"
-            )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Grouping(Options):
     """Which runs belong to one system, trained with different seeds."""
 
@@ -217,7 +190,7 @@ class Grouping(Options):
 class SignFlips(Options):
     """A test by flipping the signs of queries' differences."""
 
-    alpha: float = option(*_ALPHA)
+    alpha: float = option(*ALPHA)
     flips: int = option(*_FLIPS)
     seed: int = option(*_SEED)
 
@@ -253,7 +226,7 @@ class Settings(Options):
         'The comparisons that are corrected together: those of one "measure", or "all". A slice is '
         "always a family of its own.",
     )
-    alpha: float = option(*_ALPHA)
+    alpha: float = option(*ALPHA)
     flips: int = option(*_FLIPS)
     seed: int = option(*_SEED)
     tie: float = option(TIE, "Scores that differ by at most this are tied.", number(0))
@@ -332,7 +305,7 @@ class CollectionSettings(Options):
         'step-down, by the greatest t of each flip; "bh" and "by": the share of false alarms; '
         '"none".',
     )
-    alpha: float = option(*_ALPHA)
+    alpha: float = option(*ALPHA)
     flips: int = option(*_FLIPS)
     seed: int = option(*_SEED)
     tie: float = option(TIE, "Means that differ by at most this are tied.", number(0))
@@ -477,7 +450,7 @@ class AgreementSettings(Options):
         count_from(1),
     )
     seed: int = option(*_SEED)
-    alpha: float = option(*_ALPHA)
+    alpha: float = option(*ALPHA)
 
 
 Added = Sequence[tuple[float, float]]  # variances of a mean, each with its degrees of freedom
@@ -512,7 +485,7 @@ class Design(Options):
     power: float = option(
         0.8, "How likely the difference is to be found, or the system to pass.", share()
     )
-    alpha: float = option(*_ALPHA)
+    alpha: float = option(*ALPHA)
     cluster_size: int | None = option(
         None,
         "How many queries depend on one another, as those of one session: the size of a cluster. "
@@ -596,13 +569,6 @@ class AlignmentOptions(TypedDict, total=False):
     missing: Missing | None
     layout: Layout
     differing: Differing
-
-
-class ClusteringOptions(TypedDict, total=False):
-    """The options of Clustering, as keywords of a function."""
-
-    clusters: Any | None
-    cluster_by: str | None
 
 
 class GroupingOptions(TypedDict, total=False):

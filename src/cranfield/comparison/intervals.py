@@ -1,0 +1,148 @@
+"""intervals: the means of scores, each with its own confidence interval."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Unpack
+
+from cranfield.comparison.clustering import Clustering, ClusteringOptions, Level, LevelOptions
+from cranfield.comparison.clusters import clusters_of
+from cranfield.comparison.mean_interval import mean_intervals
+from cranfield.comparison.score_columns import columns_of, known_measure, without_number
+from cranfield.errors import InputError
+from cranfield.measures import Measure
+from cranfield.notes import Note, merged
+from cranfield.options import refuse_others, takes
+from cranfield.render.numbers import interval, number, percent, queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, table_of
+from cranfield.scoring.scores import Scores, Systems
+
+
+@dataclass(frozen=True)
+class MeanWithInterval:
+    """A system's mean under one measure, and the ends of its interval; None for one query."""
+
+    system: str
+    measure: str
+    queries: int
+    clusters: int | None  # of the queries, if some depend on one another
+    mean: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Intervals(Shown):
+    """Means with their intervals: a row for each system and measure.
+
+    >>> from cranfield import evaluate, intervals
+    >>> found = intervals(evaluate("demo/qrels.txt", "demo/bm25.run", "nDCG@10 AP"))
+    >>> [(one.measure, round(one.low, 2), round(one.high, 2)) for one in found.means]
+    [('nDCG@10', 0.34, 0.56), ('AP', 0.24, 0.44)]
+    """
+
+    header = tuple(one.name for one in fields(MeanWithInterval))
+
+    means: Sequence[MeanWithInterval]
+    alpha: float
+    notes: tuple[Note, ...]
+
+    def tables(self) -> list[Table]:
+        """Return a row for each system and measure."""
+        level = f"{percent(1 - self.alpha)} interval"
+        in_clusters = any(one.clusters is not None for one in self.means)
+        how = "Student's t, cluster-robust" if in_clusters else "Student's t"
+        columns = [
+            Column("system", lambda one: one.system),
+            Column("measure", lambda one: one.measure),
+            Column("mean", lambda one: number(one.mean)),
+            Column(
+                level,
+                lambda one: interval(one.low, one.high, signs=False),
+                f"Each interval belongs to one mean ({how}). Whether two systems differ is another "
+                "question: `cranfield compare`.",
+            ),
+        ]
+        counts = dict.fromkeys(queries_of(one.queries, one.clusters) for one in self.means)
+        title = [f"Means of {' or '.join(counts)}"]
+        return [table_of(self.means, columns, notes=self.notes, title=title, n_labels=2)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each system and measure; what does not exist is None."""
+        return [asdict(one) for one in self.means]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "alpha": self.alpha,
+            "means": self.rows(),
+            "notes": [one.to_dict() for one in self.notes],
+        }
+
+
+class IntervalOptions(ClusteringOptions, LevelOptions, total=False):
+    """The options of `intervals`, as keywords."""
+
+
+@takes(Level, Clustering)
+def intervals(scores: Scores | Systems, **options: Unpack[IntervalOptions]) -> Intervals:
+    """Return the means of scores, each with its own confidence interval.
+
+    The interval is Student's, of the queries as a sample of queries like these; with `clusters`,
+    its error is cluster-robust (Liang & Zeger, Biometrika 1986). Ends are cut to the measure's
+    range. For a measure with a geometric mean, such as GMAP, it is that of the logarithms,
+    transformed back. A measure that has a sum or a text over the queries has none, and is named.
+
+    Args:
+        scores: what `evaluate` returns, of one run or several.
+        **options: each option of `Level` and `Clustering`.
+
+    Returns:
+        Intervals, which print as a table; `means` has a MeanWithInterval for each number.
+
+    Raises:
+        InputError: anything but scores, none of which has a mean; labels of clusters that cannot be
+            used.
+        OptionError: an option with an impossible value.
+
+    >>> from cranfield import evaluate
+    >>> qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}}
+    >>> found = intervals(evaluate(qrels, {"q1": ["a"], "q2": ["b", "a"], "q3": ["a"]}, "RR"))
+    >>> [(round(one.mean, 4), round(one.low, 4), one.high) for one in found.means]
+    [(0.8333, 0.1162, 1.0)]
+
+    """
+    refuse_others(intervals, options)
+    alpha, clustering = Level.of(options).alpha, Clustering.of(options)
+    if not isinstance(scores, Scores | Systems):
+        raise InputError(
+            f"expected what evaluate() returns, not a {type(scores).__name__}",
+            hint="intervals(evaluate(qrels, run)).",
+        )
+    systems = Systems([scores]) if isinstance(scores, Scores) else scores
+    means: list[MeanWithInterval] = []
+    notes = without_number(systems.notes)  # the title has it
+    for (measure, name), (query_ids, values) in columns_of(systems).items():
+        known = known_measure(measure)
+        if not _has_mean(known):
+            continue
+        clusters, on_clusters = clusters_of(clustering, query_ids)
+        code = None if clusters is None else clusters.code
+        ((mean, low, high),) = mean_intervals(known, values[:, None], alpha, code)
+        n = None if clusters is None else clusters.n
+        means.append(MeanWithInterval(name, measure, len(query_ids), n, mean, low, high))
+        notes += [one for one in on_clusters if one not in notes]
+    left_out = [str(one) for one in systems.measures if not _has_mean(one)]
+    if left_out:
+        text = f"No mean over the queries, and no interval: {', '.join(left_out)}."
+        notes.append(Note("no-mean", "info", text, len(left_out)))
+    if not means:
+        raise InputError("none of the measures has a mean over the queries")
+    order = {name: i for i, name in enumerate(systems)}
+    means.sort(key=lambda one: order[one.system])
+    return Intervals(means, alpha, tuple(merged(("", one) for one in notes)))
+
+
+def _has_mean(measure: Measure | None) -> bool:
+    """Tell whether a measure's value over the queries is a mean, arithmetic or geometric."""
+    return measure is not None and measure.definition.aggregation in ("mean", "geometric")
