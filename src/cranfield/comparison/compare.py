@@ -12,7 +12,7 @@ from cranfield.comparison import training
 from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, Queries, result_of
-from cranfield.comparison.clustering import Clustering
+from cranfield.comparison.clustering import Clustering, ClusteringOptions
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import CORRECTIONS
 from cranfield.comparison.flips import Paired
@@ -44,6 +44,7 @@ from cranfield.scoring.slices import Slice, slices_of
 
 class CompareOptions(
     SettingsOptions,
+    ClusteringOptions,
     GroupingOptions,
     AlignmentOptions,
     HowOptions,

@@ -23,7 +23,7 @@ import numpy as np
 
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
 from cranfield.comparison.betting import BETS
-from cranfield.comparison.clustering import Clustering
+from cranfield.comparison.clustering import Clustering, ClusteringOptions
 from cranfield.comparison.effects import FEW, design_effect, doubt_of, skewness
 from cranfield.comparison.flips import MANY
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
@@ -60,6 +60,7 @@ from cranfield.scoring.sides import hold_both
 
 class GateOptions(
     GateSettingsOptions,
+    ClusteringOptions,
     GroupingOptions,
     AlignmentOptions,
     HowOptions,
