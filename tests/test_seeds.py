@@ -20,6 +20,7 @@ from cranfield import (
     gate,
     power,
     queries_needed,
+    report,
     seeds_needed,
 )
 from cranfield.comparison.alignment import align
@@ -340,6 +341,15 @@ def test_a_gate_of_training_again_has_the_limits_of_loops() -> None:
     kept = [[0.9 * one for one in row] for row in B]
     p = slowly(A, kept)["p"] / 2
     assert share["a", "score"].p == pytest.approx(p, rel=1e-9)
+    # A limit is the bound at which this p is just alpha, when another share is kept.
+    base = sum(map(sum, B)) / 12
+    for limit, side in ((share["a", "score"].lower, 1), (share["a", "score"].upper, -1)):
+        assert limit is not None
+        other = [[(1 + limit / base) * one for one in row] for row in B]
+        of_limit = slowly(A, other)
+        mean = sum(sum(x) / 3 - sum(y) / 2 for x, y in zip(A, other, strict=True)) / 6
+        t = side * mean / math.sqrt(of_limit["variance"])
+        assert stats.t.sf(t, of_limit["df"]) == pytest.approx(0.05, rel=1e-6)
 
 
 def test_a_gate_of_training_again_says_when_queries_do_not_help() -> None:
@@ -456,6 +466,13 @@ def test_runs_of_a_group_need_not_be_given_twice(tmp_path: Path) -> None:
         "gate", f"{at}/qrels", *given, "--baseline", "old", "--margin", "0.5", "-m", "RR"
     )
     assert "Differences from old" in judged.stdout
+
+
+def test_a_report_names_the_runs_of_a_system() -> None:
+    page = report(compare(both(), groups="{}-s*")).html
+    runs = ", ".join(f"<bdi>a-s{i}</bdi>" for i in range(3))
+    assert f"<bdi>a</bdi>: the mean of {runs}" in page
+    assert "about these trained models" in page
 
 
 @pytest.mark.parametrize(

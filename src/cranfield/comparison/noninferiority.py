@@ -39,7 +39,7 @@ class Question:
     # there is one; empty: the question is about these models.
     seeds: Sequence[Spread] = ()
 
-    def of_training(self, moments: Moments, share: float = 1.0) -> Moments:
+    def of_training(self, moments: Moments, share: float | Floats = 1.0) -> Moments:
         """Return the moments of the systems minus a share of the baseline, trained again."""
         if not self.seeds:
             return moments
@@ -218,7 +218,7 @@ def _t(
     over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
     against = [question.of_training(moments)] * len(bounds)
     if weights is not None:
-        against = [_of_share(question, weights, bound) for bound in bounds[:, 0].tolist()]
+        against = [_of_share(question, weights, bound) for bound in bounds]
     error = np.array([one.error for one in against])
     df = np.array([np.broadcast_to(one.degrees, one.mean.shape) for one in against])
     far = stdtrit(df, 1 - settings.alpha)
@@ -238,7 +238,9 @@ def _t(
     below[2] |= below[at]
     low, high = moments.mean - far * error, moments.mean + far * error
     limits = None
-    if weights is not None and not question.seeds:
+    if weights is not None and question.seeds:
+        limits = _searched(question, weights, moments, settings.alpha)
+    elif weights is not None:
         limits = _fieller(question, weights, moments, float(far[0, 0]))
     if weights is None:
         low, high = low[0], high[0]  # the same for all bounds
@@ -255,13 +257,13 @@ def _t(
     return lower, upper, above, below, p_above, p_below
 
 
-def _of_share(question: Question, weights: Floats, bound: float) -> Moments:
-    """Return the moments of the queries' differences minus the bound's share of the baseline.
+def _of_share(question: Question, weights: Floats, bound: Floats) -> Moments:
+    """Return the moments of the queries' differences minus each bound's share of the baseline.
 
     The baseline's mean plus the bound is that share of its mean: what the baseline's seeds add to
     the variance counts by its square.
     """
-    shifted = question.paired(question.gains - np.outer(weights, [bound]))
+    shifted = question.paired(question.gains - weights[:, None] * bound)
     return question.of_training(Moments.of(shifted), 1 + bound / question.whole)
 
 
@@ -269,6 +271,36 @@ def _agree(p: Floats, shown: Bools, farther: int, nearer: int) -> None:
     """Let a mean be beyond the nearer of two bounds only if it is beyond the farther one."""
     p[nearer] = np.where(shown[farther], p[nearer], np.fmax(p[nearer], p[farther]))
     shown[nearer] &= shown[farther]
+
+
+def _searched(
+    question: Question, weights: Floats, moments: Moments, alpha: float
+) -> tuple[Floats, Floats]:
+    """Return the bounds at which a t test with seeds just rejects: (n_systems,), maybe infinite.
+
+    Fieller's idea, where the error and the degrees of freedom depend on the bound: by bisection.
+    """
+    from scipy.special import stdtrit
+
+    def rejected(bound: Floats, sign: int) -> Bools:
+        at = _of_share(question, weights, bound)
+        found: Bools = sign * (moments.mean - bound) > stdtrit(at.degrees, 1 - alpha) * at.error
+        return found
+
+    reach = _FARTHEST * _of_share(question, weights, moments.mean).error
+    ends = []
+    for sign in (1, -1):
+        near, far = moments.mean.copy(), moments.mean - sign * reach
+        exists = rejected(far, sign)
+        for _ in range(60):
+            middle = (near + far) / 2
+            beyond = rejected(middle, sign)
+            near, far = np.where(beyond, near, middle), np.where(beyond, middle, far)
+        ends.append(np.where(exists, far, -sign * np.inf))
+    return ends[0], ends[1]
+
+
+_FARTHEST = 1_000  # standard errors from the mean: where a limit is looked for
 
 
 def _fieller(

@@ -38,6 +38,10 @@ def _lines(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
         yield "Scores", _files(inputs) if inputs else "precomputed, for example by an evaluation"
     else:
         yield from _inputs(aligned.source)
+    for one in aligned.groups or ():
+        if len(one.runs) > 1:
+            runs = joined(map(name_of, one.runs), ", ")
+            yield "Runs", joined([name_of(one.name), ": the mean of ", runs])
     query_hash = evidence.found[evidence.measures[0]].queries_hash
     n_clusters = evidence.found[evidence.measures[0]].n_clusters
     within = "" if n_clusters is None else f" in {number_of(n_clusters, 'cluster')}"
