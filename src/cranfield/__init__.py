@@ -24,8 +24,10 @@ _NAMES = {
     "comparison.comparison": "Comparison",
     "comparison.gate": "gate",
     "comparison.paper_table": "PaperTable paper_table",
+    "comparison.human_labels": "prediction_powered",
     "comparison.intervals": "Intervals intervals",
     "comparison.macro": "CollectionComparison compare_collections",
+    "comparison.powered_result": "PoweredMean PredictionPowered",
     "comparison.power": "detectable power queries_needed seeds_needed",
     "comparison.verdict": "Gate Verdict",
     "data.lists": "Graded GradedSystems grades",
@@ -68,6 +70,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.compare import compare as compare
     from cranfield.comparison.comparison import Comparison as Comparison
     from cranfield.comparison.gate import gate as gate
+    from cranfield.comparison.human_labels import prediction_powered as prediction_powered
     from cranfield.comparison.intervals import Intervals as Intervals
     from cranfield.comparison.intervals import intervals as intervals
     from cranfield.comparison.macro import CollectionComparison as CollectionComparison
@@ -78,6 +81,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.power import power as power
     from cranfield.comparison.power import queries_needed as queries_needed
     from cranfield.comparison.power import seeds_needed as seeds_needed
+    from cranfield.comparison.powered_result import PoweredMean as PoweredMean
+    from cranfield.comparison.powered_result import PredictionPowered as PredictionPowered
     from cranfield.comparison.verdict import Gate as Gate
     from cranfield.comparison.verdict import Verdict as Verdict
     from cranfield.data.lists import Graded as Graded

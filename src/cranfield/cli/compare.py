@@ -1,8 +1,10 @@
 """`cranfield compare QRELS RUN RUN...`."""
 
 from cranfield.cli import flags
+from cranfield.cli.data import human_option, powered_options
 from cranfield.cli.several import Comparing, collections_option, comparing_options
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
+from cranfield.comparison.clustering import PoweredSettings
 from cranfield.errors import OptionError
 from cranfield.options import whole
 
@@ -17,6 +19,8 @@ def command(
         is_flag=True,
         help="With --collections: add mean ranks, Friedman's test, and Wilcoxon's of each pair.",
     ),
+    human: str | None = human_option,
+    powered: PoweredSettings = powered_options,
     comparing: Comparing = comparing_options,
     means: bool = flags.option(
         group="Output", is_flag=True, help="Show each system's mean with its own interval, too."
@@ -37,7 +41,8 @@ def command(
     Each RUN is compared with the first, or with --baseline, over the queries of QRELS. Files are as
     `cranfield evaluate` takes them. With --saved, all files are scores of single queries that were
     saved before, as `cranfield evaluate -q`, `trec_eval -q` or ir_measures write them. With
-    --collections, each collection counts the same in the average.
+    --collections, each collection counts the same in the average. With --human, QRELS are a model's
+    labels, and those of people correct them.
 
     \b
     cranfield compare demo/qrels.txt demo/bm25.run demo/dense.run -m nDCG@10
@@ -45,8 +50,12 @@ def command(
     cranfield compare demo/qrels.txt demo/*.run --slices kind.csv --changes 5
     cranfield compare demo/rag.json demo/rag-new.json -m recall@5
     cranfield compare --collections collections.csv -m 'nDCG@10 R@100'
+    cranfield compare model.qrels bm25.run dense.run --human human.csv
     """  # noqa: D301 - click's mark for lines to keep
+    if human is None:
+        flags.refuse_options({"lam"}, "applies to human labels beside a model's: add --human")
     if collections is not None:
+        flags.refuse_options({"human"}, "does not apply to collections together")
         if qrels is not None:
             raise OptionError("--collections takes the place of QRELS and RUN: leave these out")
         flags.refuse_options(
@@ -61,6 +70,10 @@ def command(
         flags.refuse_options(
             {"query_texts"}, "(--topics) has no effect without --changes, which shows queries"
         )
+    if human is not None:
+        flags.refuse_options({"means", "changes"}, "does not go with --human")
+        show(comparing.powered(qrels, runs, human, powered), form)
+        return
     found = comparing.compared(qrels, runs)
     of_tables = {"means": means, "changes": changes or 0}
     show(found, form, of_tables=of_tables, query_texts=query_texts)

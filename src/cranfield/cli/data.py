@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
+from cranfield.comparison.clustering import PoweredSettings
 from cranfield.data.judging import RANKING, Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader, open_qrels
@@ -405,3 +406,13 @@ def say_measures(names: Sequence[str]) -> str:
 def is_file(path: str) -> bool:
     """Tell whether a string is something to read, rather than a name."""
     return path == "-" or os.path.exists(path) or Source(path).is_url or bool(glob.glob(path))
+
+
+human_option = flags.option(
+    "--human",
+    group="Files",
+    metavar="FILE",
+    help="Labels by people, of some queries or documents, where QRELS are a model's: both together "
+    "make one estimate. `cranfield pool --by chance` draws what people should label.",
+)
+powered_options = flags.family(PoweredSettings, without=("baseline", "alpha"), group="Statistics")

@@ -1,5 +1,6 @@
 """`cranfield evaluate QRELS RUN...`."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -14,9 +15,11 @@ from cranfield.cli.data import (
     data_options,
     dealing_options,
     grades_options,
+    human_option,
     is_file,
     is_measure,
     open_inputs,
+    powered_options,
 )
 from cranfield.cli.terminal import (
     Format,
@@ -26,7 +29,7 @@ from cranfield.cli.terminal import (
     say_dealing,
     show,
 )
-from cranfield.comparison.clustering import Clustering, Level
+from cranfield.comparison.clustering import Clustering, Level, PoweredSettings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.options import options_of
@@ -57,6 +60,8 @@ def command(
         is_flag=True,
         help="Show each mean with its confidence interval.",
     ),
+    human: str | None = human_option,
+    powered: PoweredSettings = powered_options,
     level: Level = flags.family(Level, group="Statistics"),
     clustering: Clustering = flags.family(
         Clustering, group="Statistics", clusters={"metavar": "FILE"}
@@ -81,17 +86,25 @@ def command(
     cranfield evaluate demo/qrels.txt demo/bm25.run -m map -q --format csv
     cranfield evaluate demo/rag.json -m recall@5
     cranfield evaluate demo/qrels.txt demo/bm25.run --intervals
+    cranfield evaluate model.qrels bm25.run -m P@10 --human human.csv
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:
         flags.refuse_options({"query_texts"}, "(--topics) has no effect without -q")
-    if with_intervals:
+    if with_intervals or human is not None:
+        option = "--intervals" if human is None else "--human"
         flags.refuse_options(
-            {"per_query", "slices", "bounds"}, "does not go with --intervals, which shows means"
+            {"per_query", "slices", "bounds"}, f"does not go with {option}, which shows means"
         )
     else:
-        of_all = {one.name for family in (Level, Clustering) for one in options_of(family)}
-        flags.refuse_options(of_all, "applies to intervals: add --intervals")
+        flags.refuse_options({"alpha"}, "applies to intervals: add --intervals")
+    if not with_intervals or human is not None:
+        of_clusters = {one.name for one in options_of(Clustering)}
+        flags.refuse_options(of_clusters, "applies to intervals by --intervals alone")
+    if human is None:
+        flags.refuse_options({"lam"}, "applies to human labels beside a model's: add --human")
+    else:
+        flags.refuse_options({"convention", "buckets"}, "does not go with --human")
     flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them comes first
     if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
         hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."
@@ -104,6 +117,14 @@ def command(
     else:
         say_dealing(n_buckets, dealing.temp)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
+    if human is not None:
+        from cranfield.comparison.human_labels import prediction_powered
+
+        labels = data.read_qrels(human, judging.duplicates)
+        settings: Any = {**powered.unusual(), **level.unusual(), **judging.unusual()}
+        found = prediction_powered(judgments, named, measures, human=labels, **settings)
+        show(replace(found, differences={}), form)
+        return
     options = {**judging.unusual(), "bounds": bounds, "slices": slices}
     options |= {"convention": convention, "buckets": n_buckets, "temp": dealing.temp}
     options |= {"threads": dealing.threads}

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from glob import glob
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +18,7 @@ from cranfield.cli.data import (
     refuse_two_inputs,
 )
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
-from cranfield.comparison.clustering import Clustering
+from cranfield.comparison.clustering import Clustering, PoweredSettings
 from cranfield.comparison.compare import compare
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.macro import CollectionComparison, compare_collections
@@ -31,6 +31,10 @@ from cranfield.formats.files import stem_of
 from cranfield.formats.small.collection_files import Files, collection_files
 from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
+from cranfield.options import options_of
+
+if TYPE_CHECKING:
+    from cranfield.comparison.powered_result import PredictionPowered
 
 
 @dataclass(frozen=True)
@@ -246,6 +250,35 @@ class Comparing:
         }
         found = compare_collections(given, baseline=self.baseline, ranks=ranks, **chosen)
         return replace(found, own_notes=(*notes, *found.own_notes))
+
+    def powered(
+        self, qrels: str, runs: tuple[str, ...], human: str, powered: PoweredSettings
+    ) -> "PredictionPowered":
+        """Return means and differences by human labels and those of a model, which QRELS are."""
+        left_out = {one.name for one in options_of(Settings)} - {"alpha", "baseline"}
+        of_families = {one.name for kind in (Clustering, Grouping) for one in options_of(kind)}
+        flags.refuse_options(left_out | of_families | {"slices"}, "does not go with --human")
+        from cranfield.comparison.human_labels import prediction_powered
+
+        several = Several(
+            *(qrels, runs, self.names, self.saved, self.alignment, self.rel),
+            *(self.judging, self.data),
+        )
+        refuse_two_inputs(qrels, *runs, human)
+        files = several.files
+        judgments, opened = several.read(files)
+        labels: Any = human
+        if opened is not None:
+            labels = self.data.read_qrels(human, self.judging.duplicates)
+        baseline = self.baseline
+        if baseline is not None and opened is not None:
+            known = [one.name for one in opened]
+            at = None if baseline in known else place_of(baseline, files)
+            baseline = baseline if at is None else known[at]
+        settings = replace(powered, alpha=self.settings.alpha, baseline=baseline)
+        chosen: Any = {**settings.unusual(), **several.options}
+        measures = several.measures(DEFAULT_MEASURES)
+        return prediction_powered(judgments, opened, measures, human=labels, **chosen)
 
     def _read(self, name: str, files: Files) -> tuple[Any, dict[str, Run], list[Any]]:
         """Open the judgments and runs of a collection."""

@@ -1,10 +1,10 @@
-"""The options of what even a mean alone has: its level, and clusters of queries."""
+"""The options of what even a mean alone has: its level, clusters of queries, human labels."""
 
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from cranfield.errors import OptionError
-from cranfield.options import Options, option, share
+from cranfield.options import Options, number, option, share
 
 ALPHA = (
     0.05,
@@ -43,6 +43,22 @@ class Level(Options):
     alpha: float = option(*ALPHA)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PoweredSettings(Options):
+    """How labels of people and of a model make one estimate."""
+
+    baseline: str | None = option(
+        None, "The system that the others are compared with. [default: the first]"
+    )
+    alpha: float = option(*ALPHA)
+    lam: float | None = option(
+        None,
+        "How much the model's labels count, from 0, not at all, to 1. [default: as much as makes "
+        "the estimate least uncertain]",
+        number(0, 1),
+    )
+
+
 # ---- made from the families by scripts/make_docs.py
 
 
@@ -57,6 +73,14 @@ class LevelOptions(TypedDict, total=False):
     """The options of Level, as keywords of a function."""
 
     alpha: float
+
+
+class PoweredSettingsOptions(TypedDict, total=False):
+    """The options of PoweredSettings, as keywords of a function."""
+
+    baseline: str | None
+    alpha: float
+    lam: float | None
 
 
 # ---- end

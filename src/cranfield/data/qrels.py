@@ -345,7 +345,9 @@ class Qrels(Judgments):
     def sampling(self) -> dict[str, Numbers]:
         """How the documents were sampled to be judged: see `Ranked.columns`."""
         columns: dict[str, Numbers] = {
-            role: column for role, column in self.columns.items() if role not in ("start", "end")
+            role: column
+            for role, column in self.columns.items()
+            if role not in ("start", "end", "query_probability")
         }
         if "stratum" in columns:
             rows = np.lexsort((columns["stratum"], self.query))

@@ -369,15 +369,20 @@ _LEAST_CHANCE = 1e-9  # of being judged, so that its inverse can be added up
 
 def _with_chances(block: Block, errors: Errors) -> Block:
     """Refuse, or leave out, rows whose probability of being judged is none."""
-    chance = block.columns.get("probability")
-    if chance is None:
-        return block
-    good = (chance >= _LEAST_CHANCE) & (chance <= 1)
-    if block.value is not None:
-        good |= block.value < 0  # which nobody judged
-    wrong = np.flatnonzero(~good)
-    if len(wrong) == 0:
-        return block
+    for role in ("probability", "query_probability"):
+        chance = block.columns.get(role)
+        if chance is None:
+            continue
+        good = (chance >= _LEAST_CHANCE) & (chance <= 1)
+        if block.value is not None:
+            good |= block.value < 0  # which nobody judged
+        wrong = np.flatnonzero(~good)
+        if len(wrong):
+            block = _without_chance(block, wrong, chance, errors)
+    return block
+
+
+def _without_chance(block: Block, wrong: Ints, chance: Numbers, errors: Errors) -> Block:
     row = int(wrong[0])
     problem = f"expected a probability above 0, up to 1, got {chance[row].item()!r}"
     return without(block, wrong, errors, "number", partial(block.error, row, problem))

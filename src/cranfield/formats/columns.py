@@ -155,6 +155,11 @@ COLUMNS: Mapping[Role, Column] = {
         stated_as="probability",
         meaning="of being judged, for judgments that are a sample",
     ),
+    "query_probability": Column(
+        *(_QRELS, "number", ["query_probability"]),
+        several="probabilities of queries",
+        meaning="of the query being labelled, for human labels of some queries",
+    ),
     "start": Column(
         *(_BOTH, "whole number", ["start", "start_char", "start_index"]),
         several="spans",

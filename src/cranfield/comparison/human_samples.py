@@ -1,0 +1,341 @@
+"""Whole queries, or single documents, that people labelled, beside the labels of a model."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.ids import ids_of
+from cranfield.arrays.ranked import Floats, Ints, means
+from cranfield.comparison.alignment import Aligned, Evaluated, align
+from cranfield.comparison.powered import Powered, by_documents, by_queries, off_by_chance
+from cranfield.comparison.settings import Alignment
+from cranfield.comparison.significance import TIE, t_p
+from cranfield.data.judge import judge_all
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels, as_qrels
+from cranfield.errors import InputError, NothingSharedError, OptionError, printable
+from cranfield.formats.columns import What
+from cranfield.formats.header import columns_for
+from cranfield.measures import Measure
+from cranfield.notes import Note
+from cranfield.render.numbers import number, number_of, plain, probability
+from cranfield.scoring.added import added
+from cranfield.scoring.arguments import Reading
+
+_BY_CHANCE = 0.01  # with a smaller p, the labelled ones do not look drawn by chance
+_FEW_DIFFER = 10  # queries on which two systems differ
+
+# Of a measure, a system and another one or None, by their numbers: the mean, or the difference.
+Estimator = Callable[[int, int, int | None], Powered]
+
+
+class Sample(NamedTuple):
+    """What people labelled, and what can be estimated from it."""
+
+    unit: Literal["query", "document"]
+    labelled: int  # queries, or documents
+    queries: int  # with the model's labels
+    degrees: int  # of freedom
+    estimate: Estimator
+    notes: Sequence[Note]
+
+
+def sampled(
+    ours: Aligned,
+    human: Any,
+    alignment: Alignment,
+    judging: Judging,
+    reading: Reading,
+    lam: float | None,
+) -> Sample:
+    """Return what people labelled, beside the scores by the model's labels.
+
+    `human` are judgments where these are scores of runs, and scores where these were given. Raises
+    the errors of `prediction_powered`.
+    """
+    if ours.source is None:
+        return _of_queries(ours, _scores(human, ours, alignment), None, lam)
+    judged = as_qrels(
+        human, columns=columns_for(reading.columns, What.QRELS), duplicates=judging.duplicates
+    )
+    if "probability" in judged.columns:
+        return _of_documents(ours, ours.source, judged, lam)
+    try:
+        theirs = align(
+            *(judged, dict(ours.source.runs), list(ours.measures), alignment, ours.source.judging)
+        )
+    except NothingSharedError as error:
+        raise error.because("These are the human labels and the runs.") from None
+    return _of_queries(ours, theirs, judged, lam)
+
+
+# ---- whole queries that people labelled ----------------------------------------------------------
+
+
+def _scores(human: Any, ours: Aligned, alignment: Alignment) -> Aligned:
+    """Return the scores of the queries that people judged, of the same systems and measures."""
+    theirs = align(human, None, list(ours.measures), alignment)
+    if set(theirs.names) != set(ours.names):
+        raise InputError(
+            f"the human scores are of {', '.join(map(printable, theirs.names))}, the model's of "
+            f"{', '.join(map(printable, ours.names))}",
+            hint="Both need the same systems, under the same names.",
+        )
+    order = [theirs.names.index(name) for name in ours.names]
+    return replace(theirs, names=ours.names, values=theirs.values[:, :, order])
+
+
+def _of_queries(ours: Aligned, theirs: Aligned, judged: Qrels | None, lam: float | None) -> Sample:
+    """Return the sample where people labelled whole queries; `judged` None: they gave scores."""
+    place = {query: i for i, query in enumerate(ours.query_ids)}
+    shared = [i for i, query in enumerate(theirs.query_ids) if query in place]
+    if len(shared) < 2:
+        raise InputError(
+            f"{number_of(len(shared), 'query has', 'queries have')} both human and model labels: "
+            "an interval needs two at least",
+            hint=f"The human labels have {theirs.query_ids[0]!r:.80}, the model's "
+            f"{ours.query_ids[0]!r:.80}.",
+        )
+    rows = np.array([place[theirs.query_ids[i]] for i in shared])
+    others = np.delete(np.arange(len(ours.query_ids)), rows)
+    y, f, rest = theirs.values[:, shared], ours.values[:, rows], ours.values[:, others]
+    chance = None if judged is None else _chances(judged, [theirs.query_ids[i] for i in shared])
+
+    def estimate(m: int, i: int, base: int | None) -> Powered:
+        columns = [
+            part[m, :, i] - (0.0 if base is None else part[m, :, base]) for part in (y, f, rest)
+        ]
+        return by_queries(columns[0], columns[1], columns[2], chance, lam)
+
+    notes = [*_on_sample(len(shared), len(theirs.query_ids), len(ours.query_ids), chance)]
+    notes += _not_by_chance(ours, f, chance)
+    if judged is not None and ours.source is not None:
+        notes += _top_only(ours.source.qrels, judged, theirs.query_ids)
+    if len(ours.names) > 1:
+        notes += _few_differ(ours, y)
+    n = len(shared)
+    return Sample("query", n, len(ours.query_ids), n - 1, estimate, notes)
+
+
+def _chances(judged: Qrels, query_ids: Sequence[str]) -> Floats | None:
+    """Return the probability with which each query was drawn, as the labels state it."""
+    column = judged.columns.get("query_probability")
+    if column is None:
+        return None
+    codes = judged.codes_of(ids_of(query_ids))
+    begins, ends = judged.starts[codes], judged.starts[codes + 1]
+    for query, begin, end in zip(query_ids, begins.tolist(), ends.tolist(), strict=True):
+        if begin == end or np.ptp(column[begin:end]) > 0:
+            raise InputError(
+                f"query {query!r:.80} has different values of query_probability",
+                source=judged.source,
+                hint="A query was drawn with one probability: give all its documents the same.",
+            )
+    found: Floats = np.asarray(column, np.float64)[begins]
+    return found
+
+
+def _on_sample(n: int, n_theirs: int, n_all: int, chance: Floats | None) -> Iterator[Note]:
+    """Say how the labelled queries were drawn, as far as that is known."""
+    if n_theirs > n:
+        text = (
+            f"{number_of(n_theirs - n, 'query', 'queries')} with human labels and none by the "
+            "model: left out."
+        )
+        yield Note("no-model-label", "info", text, n_theirs - n)
+    if n == n_all:
+        text = "All queries have human labels: the model's count for nothing."
+        yield Note("all-labelled", "info", text, n)
+    elif chance is None:
+        text = (
+            f"The {n:,} labelled queries are taken to be drawn by chance, each as likely as "
+            "another: nothing in the labels says how they were drawn."
+        )
+        yield Note("sample", "info", text, n)
+    else:
+        low, high = chance.min().item(), chance.max().item()
+        how = f"{plain(low)} each" if low == high else f"from {plain(low)} to {plain(high)}"
+        text = f"{n:,} queries drawn by chance, with a probability of {how} (query_probability)."
+        yield Note("sample", "info", text, n)
+
+
+def _not_by_chance(ours: Aligned, f: Floats, chance: Floats | None) -> Iterator[Note]:
+    """Warn where the labelled queries do not look drawn by chance, by the model's own labels."""
+    n = f.shape[1]
+    for m, measure in enumerate(ours.measures):
+        mine, every = (means(part.T) for part in (f[m], ours.values[m]))  # over the systems
+        t = off_by_chance(mine, every, chance)
+        if t is None or (p := float(t_p(np.array([t]), np.ones(1), n - 1)[0])) >= _BY_CHANCE:
+            continue
+        text = (
+            f"The labelled queries do not look drawn by chance: by the model's labels their mean "
+            f"{measure} is {number(float(means(mine[:, None])[0]))}, that of all queries "
+            f"{number(float(means(every[:, None])[0]))} (p {probability(p)}). Were "
+            f"{'easy' if (t > 0) == ours.rising(measure) else 'hard'} ones chosen? Then the "
+            "interval does not hold."
+        )
+        yield Note("not-by-chance", "warning", text, n)
+        return
+
+
+def _few_differ(ours: Aligned, y: Floats) -> Iterator[Note]:
+    """Say where human labels show few differences between systems."""
+    few = [
+        f"{measure} {int(changed.max())}"
+        for measure, changed in (
+            (measure, (np.ptp(y[m], axis=1) > TIE).sum(keepdims=True))
+            for m, measure in enumerate(ours.measures)
+        )
+        if changed.max() < _FEW_DIFFER
+    ]
+    if few:
+        text = (
+            f"By human labels, systems differ on fewer than {_FEW_DIFFER} queries "
+            f"({', '.join(few)}): a rare, large difference is not ruled out, and intervals may be "
+            "too narrow."
+        )
+        yield Note("few-differ", "warning", text, y.shape[1])
+
+
+def _top_only(model: Qrels, judged: Qrels, labelled: Sequence[str]) -> Iterator[Note]:
+    """Warn where people labelled a part of a query's documents only."""
+    codes = model.codes_of(ids_of(labelled)).tolist()
+    both = [query for query, code in zip(labelled, codes, strict=True) if code >= 0]
+    lists = [dict(zip(both, one.of(both).doc_lists, strict=True)) for one in (model, judged)]
+    pairs = [(set(lists[0][query]), set(lists[1][query])) for query in both]
+    lacking = [len(by_model - by_people) for by_model, by_people in pairs]
+    if n := sum(one > 0 for one in lacking):
+        text = (
+            f"In {n:,} of the {len(both):,} labelled queries people labelled a part of what the "
+            f"model labelled: {sum(lacking):,} of {sum(len(one) for one, _ in pairs):,} documents "
+            "have no human label, and count as not relevant there. If people labelled the top of "
+            "the rankings only, human scores are too low: label all of these documents, or draw "
+            "documents by chance (cranfield pool --by chance --draw documents)."
+        )
+        yield Note("top-only", "warning", text, n)
+
+
+# ---- single documents that people labelled -------------------------------------------------------
+
+
+def _of_documents(ours: Aligned, source: Evaluated, judged: Qrels, lam: float | None) -> Sample:
+    """Return the sample where people labelled single documents."""
+    judging = source.judging
+    if judging.judged_only or judging.unretrieved == "below" or judging.keeps_repeated:
+        raise OptionError(
+            "ranks must not depend on which documents are labelled: leave judged_only, "
+            "unretrieved='below' and duplicates that keep every row out"
+        )
+    if not judging.in_one_order:
+        raise OptionError(
+            f"ties={judging.ties!r} ranks by the labels: choose another rule for ties"
+        )
+    if "query_probability" in judged.columns:
+        raise InputError(
+            "the human labels have probabilities of queries and of documents",
+            source=judged.source,
+            hint="Leave out the column of what was not drawn by chance.",
+        )
+    known = judged.codes_of(ids_of(ours.query_ids))
+    of_ours = np.full(len(judged.query_ids), -1)
+    of_ours[known[known >= 0]] = np.flatnonzero(known >= 0)
+    query = of_ours[judged.query]
+    rows = np.flatnonzero((query >= 0) & (judged.grade >= 0))
+    if not len(rows):
+        raise NothingSharedError(
+            "no document with a human label belongs to a query with the model's labels",
+            hint=f"The human labels have {judged.query_ids[0]!r:.80}, the model's "
+            f"{ours.query_ids[0]!r:.80}.",
+        )
+    if len(ours.query_ids) < 2:
+        raise InputError("one query: an interval needs two at least")
+    measures = [one for name in ours.measures if (one := ours.known(name)) is not None]
+    y, f, of_model = _added_by_each(ours, source, judged, measures)
+    chance = np.asarray(judged.columns["probability"], np.float64)[rows]
+
+    def estimate(m: int, i: int, base: int | None) -> Powered:
+        mine, theirs, all_of_model = (
+            part[m, i] - (0.0 if base is None else part[m, base])
+            for part in (y[:, :, rows], f[:, :, rows], of_model)
+        )
+        return by_documents(query[rows], mine, theirs, chance, all_of_model, lam)
+
+    low, high = chance.min().item(), chance.max().item()
+    how = f"{plain(low)} each" if low == high else f"from {plain(low)} to {plain(high)}"
+    text = (
+        f"{number_of(len(rows), 'document')} of {len(np.unique(query[rows])):,} queries drawn by "
+        f"chance, with a probability of {how}. Those that could not be drawn count as the model "
+        "labels them."
+    )
+    notes = [Note("sample", "info", text, count=len(rows))]
+    notes += _documents_not_by_chance(ours, f[:, :, rows], of_model, chance)
+    n = len(ours.query_ids)
+    return Sample("document", len(rows), n, n - 1, estimate, notes)
+
+
+def _added_by_each(
+    ours: Aligned, source: Evaluated, judged: Qrels, measures: Sequence[Measure]
+) -> tuple[Floats, Floats, Floats]:
+    """Return what each human-labelled document adds to each score, by both labels; and all by one.
+
+    The first two are (n_measures, n_systems, rows of the human labels): by their own and by the
+    model's; 0 for a document that is not retrieved. The third is (n_measures, n_systems,
+    n_queries): the scores by the model's labels.
+    """
+    runs, n_rows = list(source.runs.values()), len(judged)
+    numbered = judged.replaced(columns={**judged.columns, "number": np.arange(n_rows)})
+    shape = len(measures), len(runs)
+    y, f = np.zeros((2, *shape, n_rows))
+    of_model = np.zeros((*shape, len(ours.query_ids)))
+    both = zip(
+        judge_all(source.qrels, runs, source.judging),
+        judge_all(numbered, runs, source.judging, part=True),
+        strict=True,
+    )
+    for s, (by_model, by_people) in enumerate(both):
+        place = {one: i for i, one in enumerate(by_model.query_ids)}
+        at = np.array([place.get(one, -1) for one in by_people.query_ids], np.int64)
+        hits, labelled = by_model.judged.hits, by_people.judged.hits
+        keys = _keys(hits.query, hits.rank)
+        wanted = _keys(at[labelled.query], labelled.rank)
+        found = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        there = keys[found] == wanted if len(keys) else np.zeros(len(wanted), np.bool_)
+        number_of_row = labelled.columns["number"]
+        index = {one: i for i, one in enumerate(ours.query_ids)}
+        of_ours = np.array([index.get(one, -1) for one in by_model.query_ids], np.int64)
+        for m, measure in enumerate(measures):
+            adds = added(measure, by_model.judged)
+            y[m, s, number_of_row] = added(measure, by_people.judged)
+            f[m, s, number_of_row] = np.where(there, adds[found], 0.0) if len(keys) else 0.0
+            sums = np.bincount(hits.query, adds, len(by_model.query_ids))
+            of_model[m, s, of_ours[of_ours >= 0]] = sums[of_ours >= 0]
+    return y, f, of_model
+
+
+def _keys(query: Ints, rank: Ints) -> Ints:
+    return (query.astype(np.int64) << 32) + rank
+
+
+def _documents_not_by_chance(
+    ours: Aligned, f: Floats, of_model: Floats, chance: Floats
+) -> Iterator[Note]:
+    """Warn where the labelled documents do not look drawn with their probabilities."""
+    from scipy.special import ndtr
+
+    for m, measure in enumerate(ours.measures):
+        mine = means(f[m])  # over the systems
+        seen, whole = float(np.sum(mine / chance)), float(np.sum(means(of_model[m])))
+        error = float(np.sqrt(np.sum((1 - chance) * (mine / chance) ** 2)))
+        if not error > 0 or (p := 2 * float(ndtr(-abs(seen - whole) / error))) >= _BY_CHANCE:
+            continue
+        n = of_model.shape[2]
+        text = (
+            "The labelled documents do not look drawn with these probabilities: by the model's "
+            f"labels they make a mean {measure} of {number(seen / n)}, all documents one of "
+            f"{number(whole / n)} (p {probability(p)}). Was only the top of the rankings labelled, "
+            "or were some left out? Then the interval does not hold."
+        )
+        yield Note("not-by-chance", "warning", text, n)
+        return

@@ -1,0 +1,174 @@
+"""Prediction-powered means: few labels by people and many by a model make one estimate.
+
+The model's labels alone are off by an unknown amount; people's alone are too few. The estimate adds
+to the model's mean what people's labels say it is off by, on the queries or documents that people
+labelled, which were drawn by chance. `lam` says how much the model counts: with 0 it is people's
+labels alone, with 1 the model's mean, corrected.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints, mean, total
+from cranfield.render.numbers import or_none
+
+_ROUNDING = 1e-12  # a standard deviation that is this much less than the values is rounding
+
+
+class Powered(NamedTuple):
+    """A mean by both kinds of labels, and by each alone."""
+
+    estimate: float
+    error: float  # its standard error
+    lam: float  # how much the model's labels count, from 0 to 1
+    human: float  # by people's labels alone
+    human_error: float
+    model: float  # by the model's labels alone
+    # How many queries or documents people would have to label for this error without the model.
+    worth: float | None
+    label_error: float | None = None  # the part of the error that labelling all would remove
+
+
+def by_queries(
+    y: Floats, f: Floats, others: Floats, chance: Floats | None = None, lam: float | None = None
+) -> Powered:
+    """Return the mean score where people labelled some queries, drawn by chance.
+
+    `y` and `f` (n,) are the scores of these queries by people's and by the model's labels, `others`
+    (N,) those of all other queries by the model's. `chance` (n,) is the probability of each to be
+    drawn; None, or equal ones: simple random sampling. `lam` None: the one with the least variance
+    (PPI++; Angelopoulos, Duchi & Zrnic, arXiv 2311.01453, 2023), cut to 0..1. There must be two
+    labelled queries at least.
+
+    >>> found = by_queries(np.array([1.0, 0.0]), np.array([0.5, 0.0]), np.array([0.5, 0.5, 0.5]))
+    >>> found.human, found.model, found.lam, found.estimate
+    (0.5, 0.4, 1.0, 0.75)
+    """
+    n, n_others = len(y), len(others)
+    every = np.concatenate((f, others))
+    model = mean(every)
+    if chance is not None and np.ptp(chance) > 0:
+        return _weighted(y, f, every, 1 / chance, lam)
+    covariance = _covariance(y, f) / n
+    spread = _variance(every) * (1 / n + (1 / n_others if n_others else 0.0))
+    lam = _share(covariance, spread, lam) if n_others else 0.0
+    ours = mean(y) + (lam * (mean(others) - mean(f)) if n_others else 0.0)
+    of_others = lam**2 * _variance(others) / n_others if n_others > 1 else 0.0
+    error = np.sqrt(_variance(y - lam * f) / n + of_others).item()
+    human_error = np.sqrt(_variance(y) / n).item()
+    return Powered(ours, error, lam, mean(y), human_error, model, _worth(n, human_error, error))
+
+
+def _weighted(y: Floats, f: Floats, every: Floats, weight: Floats, lam: float | None) -> Powered:
+    """Return the mean where queries were drawn with different probabilities, 1 / weight.
+
+    The model's mean over all queries, corrected by the weighted mean of what it is off by (Hájek's
+    ratio; Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 1992, chapters 5 and 6). The
+    variance is that of each query's share in the estimate, where queries are a sample, too.
+    """
+    n, n_all = len(y), len(every)
+    weight = weight / total(weight)
+    centred = every - mean(every)
+
+    def of(values: Floats) -> tuple[float, Floats]:
+        """Return a weighted mean, and what each labelled query adds to its error."""
+        middle = total(weight * values)
+        return middle, weight * (values - middle) * np.sqrt(n / (n - 1))
+
+    (human, ours), (_, theirs) = of(y), of(f)
+    inside = total(theirs * (f - mean(every))) / n_all  # labelled queries are among all
+    spread = total(theirs * theirs) - 2 * inside + _variance(every) / n_all
+    covariance = total(ours * theirs) - total(ours * (f - mean(every))) / n_all
+    lam = _share(covariance, spread, lam)
+    middle, off = of(y - lam * f)
+    variance = total(off * off) + lam**2 * total(centred * centred) / (n_all * (n_all - 1))
+    variance += 2 * lam * total(off * (f - mean(every))) / n_all
+    human_error = np.sqrt(total(ours * ours)).item()
+    error = np.sqrt(max(variance, 0.0)).item()
+    return Powered(
+        middle + lam * mean(every),
+        error,
+        lam,
+        human,
+        human_error,
+        mean(every),
+        _worth(n, human_error, error),
+    )
+
+
+def by_documents(
+    query: Ints, y: Floats, f: Floats, chance: Floats, of_model: Floats, lam: float | None = None
+) -> Powered:
+    """Return the mean score where people labelled some documents, drawn by chance.
+
+    The measure adds up its documents. A row is a document that people labelled: `query` (rows,)
+    numbers its query, `y` and `f` (rows,) are what it adds to the score by people's and by the
+    model's label, `chance` (rows,) is the probability with which it was drawn. `of_model`
+    (n_queries,) is each query's score by the model's labels. Each score is estimated without bias
+    for a given `lam` (difference estimator: Särndal, Swensson & Wretman 1992, chapter 6). None: the
+    one with the least variance from labelling, cut to 0..1.
+
+    >>> one = np.array([1.0])
+    >>> found = by_documents(np.array([0]), one, one, one / 2, np.array([2.0, 0.5]), 1.0)
+    >>> found.human, found.model, found.estimate
+    (1.0, 1.25, 1.25)
+    """
+    n_queries, weight = len(of_model), (1 - chance) / chance**2
+    lam = _share(total(weight * y * f), total(weight * f * f), lam)
+    human = np.bincount(query, y / chance, n_queries)
+    scores = human + lam * (of_model - np.bincount(query, f / chance, n_queries))
+    of_labels = [total(weight * (y - part * f) ** 2) / n_queries**2 for part in (0.0, lam)]
+    alone, both = np.sqrt(of_labels).tolist()
+    return Powered(
+        mean(scores),
+        np.sqrt(_variance(scores) / n_queries).item(),
+        lam,
+        mean(human),
+        np.sqrt(_variance(human) / n_queries).item(),
+        mean(of_model),
+        _worth(len(query), alone, both),
+        both,
+    )
+
+
+def off_by_chance(f: Floats, every: Floats, chance: Floats | None = None) -> float | None:
+    """Return how far the model's mean on the labelled queries is from that on all, in errors.
+
+    That is t, with n - 1 degrees of freedom, if the labelled ones were drawn by chance. None if
+    nothing varies, or all are labelled. `f` and `chance` (n,) belong to the labelled ones.
+
+    >>> off_by_chance(np.array([0.9, 1.0]), np.array([0.9, 1.0, 0.1, 0.2, 0.0])) > 5
+    True
+    """
+    n, n_all = len(f), len(every)
+    weight = np.ones(n) if chance is None else 1 / chance
+    weight = weight / total(weight)
+    middle = total(weight * f)
+    variance = total((weight * (f - middle)) ** 2) * n / (n - 1) * (1 - n / n_all)
+    return or_none((middle - mean(every)) / np.sqrt(variance)) if variance > 0 else None
+
+
+def _share(covariance: float, variance: float, stated: float | None) -> float:
+    """Return how much the model counts: what is stated, else the share with the least variance."""
+    if stated is not None:
+        return stated
+    return min(max(covariance / variance, 0.0), 1.0) if variance > 0 else 0.0
+
+
+def _worth(n: int, alone: float, both: float) -> float | None:
+    """Return how many labels have alone the error that n of them have with the model's."""
+    return n * (alone / both) ** 2 if both > 0 else None
+
+
+def _variance(values: Floats) -> float:
+    """Return the variance with n - 1; 0 for one value, and where it is only rounding."""
+    if len(values) < 2:
+        return 0.0
+    found = values.var(ddof=1).item()
+    greatest = np.abs(values).max().item()
+    return found if found > (_ROUNDING * greatest) ** 2 else 0.0
+
+
+def _covariance(a: Floats, b: Floats) -> float:
+    return total((a - mean(a)) * (b - mean(b))) / (len(a) - 1)

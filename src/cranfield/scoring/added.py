@@ -1,0 +1,51 @@
+"""What each judged document adds to a measure that adds its documents up, one by one."""
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ranked
+from cranfield.data.judged import MOST_ROWS, Judged
+from cranfield.errors import MeasureError
+from cranfield.measures import Measure
+from cranfield.measures.parameters import Depth
+
+_SLACK = 1e-9  # of a sum, which is rounded
+
+
+def added(measure: Measure, judged: Judged) -> Floats:
+    """Return what each of the hits adds to its query's score: (rows of hits,).
+
+    A document is asked for alone: a query with it at its rank, and nothing else that is judged.
+    Raises MeasureError for a measure in which a document's value depends on others.
+
+    >>> from cranfield.measures import parse
+    >>> hits = Ranked(1, np.array([0, 0]), np.array([1, 3]), np.array([1, 1]))
+    >>> ideal = Ranked(1, np.array([0, 0]), np.array([1, 2]), np.array([1, 1]))
+    >>> added(parse("DCG"), Judged(hits, ideal, np.array([[3]]), 1)).tolist()
+    [1.0, 0.5]
+    """
+    if measure.linear != "exact":
+        raise _not_added_up(measure)
+    hits = judged.hits
+    found = np.zeros(len(hits.rank))
+    rows = np.arange(len(found))
+    if isinstance(measure.cutoff, Depth) and measure.cutoff.ranks is not None:
+        rows = np.flatnonzero(hits.rank <= measure.cutoff.ranks)
+    for begin in range(0, len(rows), MOST_ROWS):
+        some = rows[begin : begin + MOST_ROWS]
+        n, grade = len(some), hits.grade[some]
+        alone = Ranked(n, np.arange(n), hits.rank[some], grade)
+        ideal = Ranked(n, np.arange(n), np.ones(n, np.int64), grade)
+        n_retrieved = judged.n_retrieved[hits.query[some]]
+        values = measure.values(Judged(alone, ideal, n_retrieved, judged.top_grade))
+        found[some] = values[:, 0]
+    sums = np.bincount(hits.query, found, hits.n_queries)
+    if not np.allclose(sums, measure.values(judged)[:, 0], rtol=_SLACK, atol=_SLACK):
+        raise _not_added_up(measure)  # as where gains are scaled by the query's highest
+    return found
+
+
+def _not_added_up(measure: Measure) -> MeasureError:
+    return MeasureError(
+        f"{measure}: documents that were labelled by chance need a measure that adds them up one "
+        "by one, such as P@10, DCG@10 or RBP; for others, let people label whole queries"
+    )
