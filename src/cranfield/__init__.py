@@ -51,6 +51,7 @@ _NAMES = {
     "orderings.rbo": "RBO RunRBO rbo",
     "orderings.reproduce": "ReproducedRun Reproduction reproduce",
     "page.report": "Report report",
+    "pools.pool": "Pool pool",
     "scoring.check": "Check check",
     "scoring.evaluate": "evaluate",
     "scoring.joint_bounds": "JointBounds joint_bounds",
@@ -136,6 +137,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.orderings.reproduce import reproduce as reproduce
     from cranfield.page.report import Report as Report
     from cranfield.page.report import report as report
+    from cranfield.pools.pool import Pool as Pool
+    from cranfield.pools.pool import pool as pool
     from cranfield.scoring.check import Check as Check
     from cranfield.scoring.check import check as check
     from cranfield.scoring.evaluate import evaluate as evaluate

@@ -42,6 +42,7 @@ _SECTIONS = {
         "table": "Make the table of a paper: systems by measures, marked by a test.",
     },
     "Files and other tools": {
+        "pool": "List what people should label: all of it, or a part drawn by chance.",
         "check": "Find what makes numbers wrong without an error, before scoring.",
         "convert": "Write a run or judgments in another format.",
         "conventions": "Compute a number as other tools do: why does mine say 0.82?",

@@ -136,6 +136,17 @@ class DataOptions(Options):
         """Read judgments."""
         return self.read(self.open_qrels(path, duplicates))
 
+    def read_human(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
+        """Read labels by people, which are in a file of their own form."""
+        own = replace(self, columns=None, qrels_columns=None, qrels_format=None)
+        try:
+            return own.read_qrels(path, duplicates)
+        except InputError as error:
+            if error.kind != "number":
+                raise
+            said = "All that was drawn needs a label: what is left out is not drawn by chance."
+            raise error.because(said) from None
+
     def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
         _refuse_measures(path)

@@ -120,7 +120,7 @@ def command(
     if human is not None:
         from cranfield.comparison.human_labels import prediction_powered
 
-        labels = data.read_qrels(human, judging.duplicates)
+        labels = data.read_human(human, judging.duplicates)
         settings: Any = {**powered.unusual(), **level.unusual(), **judging.unusual()}
         found = prediction_powered(judgments, named, measures, human=labels, **settings)
         show(replace(found, differences={}), form)

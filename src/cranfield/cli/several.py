@@ -269,7 +269,7 @@ class Comparing:
         judgments, opened = several.read(files)
         labels: Any = human
         if opened is not None:
-            labels = self.data.read_qrels(human, self.judging.duplicates)
+            labels = self.data.read_human(human, self.judging.duplicates)
         baseline = self.baseline
         if baseline is not None and opened is not None:
             known = [one.name for one in opened]

@@ -20,11 +20,12 @@ from cranfield.formats.columns import What
 from cranfield.formats.header import columns_for
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.render.numbers import number, number_of, plain, probability
+from cranfield.render.numbers import number, number_of, probability, share_of, short
 from cranfield.scoring.added import added
 from cranfield.scoring.arguments import Reading
 
 _BY_CHANCE = 0.01  # with a smaller p, the labelled ones do not look drawn by chance
+_ROUNDING = 1e-9
 _FEW_DIFFER = 10  # queries on which two systems differ
 
 # Of a measure, a system and another one or None, by their numbers: the mean, or the difference.
@@ -60,15 +61,30 @@ def sampled(
     judged = as_qrels(
         human, columns=columns_for(reading.columns, What.QRELS), duplicates=judging.duplicates
     )
+    found = _of_labels(ours, ours.source, judged, alignment, lam)
+    return found._replace(notes=[*_without_label(judged), *found.notes])
+
+
+def _of_labels(
+    ours: Aligned, source: Evaluated, judged: Qrels, alignment: Alignment, lam: float | None
+) -> Sample:
     if "probability" in judged.columns:
-        return _of_documents(ours, ours.source, judged, lam)
+        return _of_documents(ours, source, judged, lam)
     try:
-        theirs = align(
-            *(judged, dict(ours.source.runs), list(ours.measures), alignment, ours.source.judging)
-        )
+        theirs = align(*(judged, dict(source.runs), list(ours.measures), alignment, source.judging))
     except NothingSharedError as error:
         raise error.because("These are the human labels and the runs.") from None
     return _of_queries(ours, theirs, judged, lam)
+
+
+def _without_label(judged: Qrels) -> Iterator[Note]:
+    """Warn where rows of the human labels were left out."""
+    if n := judged.left_out.count:
+        text = (
+            f"{number_of(n, 'row')} of the human labels left out, the first for this: "
+            f"{judged.left_out.first().problem}. What remains is not drawn by chance."
+        )
+        yield Note("labels-left-out", "warning", text, count=n)
 
 
 # ---- whole queries that people labelled ----------------------------------------------------------
@@ -111,8 +127,7 @@ def _of_queries(ours: Aligned, theirs: Aligned, judged: Qrels | None, lam: float
 
     notes = [*_on_sample(len(shared), len(theirs.query_ids), len(ours.query_ids), chance)]
     notes += _not_by_chance(ours, f, chance)
-    if judged is not None and ours.source is not None:
-        notes += _top_only(ours.source.qrels, judged, theirs.query_ids)
+    notes += _little_labelled(ours, theirs, np.array(shared), rows)
     if len(ours.names) > 1:
         notes += _few_differ(ours, y)
     n = len(shared)
@@ -156,7 +171,7 @@ def _on_sample(n: int, n_theirs: int, n_all: int, chance: Floats | None) -> Iter
         yield Note("sample", "info", text, n)
     else:
         low, high = chance.min().item(), chance.max().item()
-        how = f"{plain(low)} each" if low == high else f"from {plain(low)} to {plain(high)}"
+        how = f"{short(low)} each" if low == high else f"from {short(low)} to {short(high)}"
         text = f"{n:,} queries drawn by chance, with a probability of {how} (query_probability)."
         yield Note("sample", "info", text, n)
 
@@ -199,22 +214,23 @@ def _few_differ(ours: Aligned, y: Floats) -> Iterator[Note]:
         yield Note("few-differ", "warning", text, y.shape[1])
 
 
-def _top_only(model: Qrels, judged: Qrels, labelled: Sequence[str]) -> Iterator[Note]:
-    """Warn where people labelled a part of a query's documents only."""
-    codes = model.codes_of(ids_of(labelled)).tolist()
-    both = [query for query, code in zip(labelled, codes, strict=True) if code >= 0]
-    lists = [dict(zip(both, one.of(both).doc_lists, strict=True)) for one in (model, judged)]
-    pairs = [(set(lists[0][query]), set(lists[1][query])) for query in both]
-    lacking = [len(by_model - by_people) for by_model, by_people in pairs]
-    if n := sum(one > 0 for one in lacking):
+def _little_labelled(ours: Aligned, theirs: Aligned, shared: Ints, rows: Ints) -> Iterator[Note]:
+    """Warn where people labelled less than the model of what a measure looks at."""
+    if ours.judged is None or theirs.judged is None:
+        return
+    for m, measure in enumerate(ours.measures):
+        mine, others = ours.judged[m][rows], theirs.judged[m][shared]
+        if not (others < mine - _ROUNDING).any():
+            continue
         text = (
-            f"In {n:,} of the {len(both):,} labelled queries people labelled a part of what the "
-            f"model labelled: {sum(lacking):,} of {sum(len(one) for one, _ in pairs):,} documents "
-            "have no human label, and count as not relevant there. If people labelled the top of "
-            "the rankings only, human scores are too low: label all of these documents, or draw "
-            "documents by chance (cranfield pool --by chance --draw documents)."
+            f"In the labelled queries, people labelled {share_of(others.mean().item())} of the "
+            f"retrieved documents that {measure} looks at, the model "
+            f"{share_of(mine.mean().item())}: those without a "
+            "human label count as not relevant there. Label them, too; or draw documents by "
+            "chance (cranfield pool --by chance --draw documents)."
         )
-        yield Note("top-only", "warning", text, n)
+        yield Note("little-labelled", "warning", text, len(rows))
+        return
 
 
 # ---- single documents that people labelled -------------------------------------------------------
@@ -263,7 +279,7 @@ def _of_documents(ours: Aligned, source: Evaluated, judged: Qrels, lam: float | 
         return by_documents(query[rows], mine, theirs, chance, all_of_model, lam)
 
     low, high = chance.min().item(), chance.max().item()
-    how = f"{plain(low)} each" if low == high else f"from {plain(low)} to {plain(high)}"
+    how = f"{short(low)} each" if low == high else f"from {short(low)} to {short(high)}"
     text = (
         f"{number_of(len(rows), 'document')} of {len(np.unique(query[rows])):,} queries drawn by "
         f"chance, with a probability of {how}. Those that could not be drawn count as the model "

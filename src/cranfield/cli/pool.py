@@ -1,0 +1,37 @@
+"""`cranfield pool QRELS RUN...`."""
+
+from typing import Any
+
+from cranfield.cli import flags
+from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
+from cranfield.cli.terminal import Format, format_option, show
+from cranfield.data.judging import Judging
+from cranfield.pools.pool import NOT_POOLED, PoolSettings, pool
+
+
+@flags.command("pool")
+def command(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
+    settings: PoolSettings = flags.family(
+        PoolSettings, k={"names": ("-k", "--depth")}, n={"names": ("-n",)}
+    ),
+    judging: Judging = flags.family(Judging, without=NOT_POOLED, group="Ranking"),
+    data: DataOptions = data_options,
+    form: Format = format_option,
+) -> None:
+    """List what people should label: a pool, or a part of it drawn by chance.
+
+    A pool is what any RUN has in its first documents, for each query of QRELS. The file of -o is
+    for labelling: fill in its column relevance. With --by chance, QRELS are a model's labels, and
+    people's correct them: see --human of `cranfield compare` and `cranfield evaluate`.
+
+    \b
+    cranfield pool demo/qrels.txt demo/*.run --by chance -n 200 -o labels.csv
+    cranfield pool demo/qrels.txt demo/*.run --by chance --draw queries -n 15 -o labels.csv
+    cranfield pool demo/qrels.txt demo/*.run --depth 20 --unjudged -o labels.csv
+    """  # noqa: D301 - click's mark for lines to keep
+    refuse_two_inputs(qrels, *runs)
+    judgments = data.read_qrels(qrels, judging.duplicates)
+    chosen: Any = {**settings.unusual(), **judging.unusual()}
+    show(pool(judgments, data.read_runs(runs), **chosen), form)

@@ -1,0 +1,1 @@
+"""What people should label: documents, or queries, that runs retrieved."""
