@@ -1,0 +1,187 @@
+"""What people should label: pools, and parts of them drawn by chance."""
+
+import csv
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.commands import invoke
+from scipy import stats
+
+from cranfield import InputError, OptionError, pool, prediction_powered, read_qrels
+from cranfield.pools.pool import chances, drawn
+
+JUDGED = {"q1": {"d1": 1, "d9": 0}, "q2": {"d3": 1}, "q3": {"d4": 1}}
+RUNS = {
+    "a": {"q1": ["d1", "d2", "d3"], "q2": ["d3", "d5"], "q3": [], "other": ["d1"]},
+    "b": {"q1": ["d2", "d4", "d1"], "q2": ["d3"]},
+}
+
+
+def pairs(found: Any) -> list[tuple[str, str]]:
+    return sorted((row["query_id"], row["doc_id"]) for row in found.rows())
+
+
+def test_a_pool_is_what_any_run_has_on_top() -> None:
+    found = pool(JUDGED, RUNS, k=2)
+    q1, q2 = ("d1", "d2", "d4"), ("d3", "d5")
+    assert pairs(found) == [*(("q1", doc) for doc in q1), *(("q2", doc) for doc in q2)]
+    assert (found.n_queries, found.n_pooled) == (2, 5)
+    assert found.header == ("query_id", "doc_id", "relevance")
+    assert {row["relevance"] for row in found.rows()} == {None}
+
+
+def test_equal_scores_are_ranked_as_everywhere() -> None:
+    run = {"q1": {"d1": 1.0, "d2": 1.0, "d3": 1.0}}
+    assert pairs(pool(JUDGED, run, k=1)) == [("q1", "d3")]
+    assert pairs(pool(JUDGED, run, k=1, ties="ascending")) == [("q1", "d1")]
+
+
+def test_judged_documents_can_be_left_out() -> None:
+    assert pairs(pool(JUDGED, RUNS, k=2, unjudged=True)) == [
+        ("q1", "d2"),
+        ("q1", "d4"),
+        ("q2", "d5"),
+    ]
+
+
+def test_the_same_seed_draws_the_same_from_the_same_pool() -> None:
+    how: dict[str, Any] = {"by": "chance", "n": 3, "k": 3}
+    one = pool(JUDGED, RUNS, **how).rows()
+    assert one == pool(dict(reversed(JUDGED.items())), dict(reversed(RUNS.items())), **how).rows()
+    others = [pool(JUDGED, RUNS, **how, seed=seed).rows() for seed in range(10)]
+    assert any(other != one for other in others)
+
+
+def test_documents_are_drawn_with_their_probabilities() -> None:
+    """4,000 draws of 5 of 9: how often each is drawn, and always 5."""
+    chance = chances(np.array([1, 1, 2, 2, 3, 4, 5, 6, 40.0]), 5)
+    assert chance.sum() == pytest.approx(5)
+    generator, times = np.random.default_rng(1), 4_000
+    counts = np.zeros(9)
+    for _ in range(times):
+        one = drawn(chance, generator)
+        assert one.sum() == 5
+        counts += one
+    assert (counts >= stats.binom.ppf(0.00005, times, chance)).all()
+    assert (counts <= stats.binom.ppf(0.99995, times, chance)).all()
+    assert counts[chance == 1].tolist() == [times] * int((chance == 1).sum())
+
+
+def test_with_equal_probabilities_every_part_is_as_likely() -> None:
+    generator, counts = np.random.default_rng(7), dict.fromkeys(combinations(range(5), 2), 0)
+    for _ in range(5_000):
+        counts[tuple(np.flatnonzero(drawn(chances(np.ones(5), 2), generator)).tolist())] += 1  # type: ignore[index]
+    assert stats.chisquare(list(counts.values())).pvalue > 1e-4
+
+
+def test_probabilities_add_up_and_none_is_above_1() -> None:
+    for n in range(1, 12):
+        found = chances(np.array([1, 2, 3, 4, 100, 200, 1, 1, 1.0]), n)
+        assert found.sum() == pytest.approx(min(n, 9))
+        assert found.max() <= 1
+    sizes = np.array([1, 2, 3, 4, 100.0])
+    assert chances(sizes, 3)[:4] == pytest.approx(2 * sizes[:4] / 10)
+
+
+def test_by_rank_the_top_is_more_likely() -> None:
+    run = {"q1": [f"d{i}" for i in range(8)]}
+    found = pool({"q1": {"d0": 1}}, run, by="chance", n=3, k=8, likely="rank")
+    shares = 1 / np.log2(np.arange(8) + 2)
+    expected = 3 * shares / shares.sum()
+    for row in found.rows():
+        assert row["probability"] == pytest.approx(expected[int(row["doc_id"][1:])])
+
+
+def test_queries_are_drawn_whole() -> None:
+    runs = {"a": {f"q{i}": ["d1", "d2"] for i in range(10)}}
+    found = pool({f"q{i}": {"d1": 1} for i in range(10)}, runs, by="chance", n=4, draw="queries")
+    assert found.header[-1] == "query_probability"
+    assert {row["query_probability"] for row in found.rows()} == {0.4}
+    queries = {row["query_id"] for row in found.rows()}
+    assert (len(queries), len(found.rows())) == (4, 8)
+
+
+def test_the_order_of_rows_hides_the_ranking() -> None:
+    """Of 40 documents in the order of their ranks, rows are in another order."""
+    run = {"q1": [f"d{i:02}" for i in range(40)]}
+    docs = [row["doc_id"] for row in pool({"q1": {"d00": 1}}, run, k=40).rows()]
+    assert sorted(docs) == run["q1"] != docs
+    assert abs(stats.spearmanr([int(doc[1:]) for doc in docs], range(40)).statistic) < 0.5
+
+
+def test_where_fewer_are_there_all_are_drawn_and_it_is_said() -> None:
+    found = pool(JUDGED, RUNS, by="chance", n=99)
+    assert len(found.rows()) == found.n_pooled
+    assert {row["probability"] for row in found.rows()} == {1.0}
+    assert "there are no more" in str(found)
+
+
+def test_options_that_do_not_fit_are_refused() -> None:
+    for options, said in (
+        ({"by": "chance"}, "state n"),
+        ({"n": 5}, "by='chance'"),
+        ({"by": "chance", "n": 5, "draw": "queries", "likely": "rank"}, "queries are equally"),
+        ({"by": "rank"}, "by='rank'"),
+        ({"k": 0}, "k=0"),
+        ({"by": "chance", "n": 0}, "n=0"),
+    ):
+        given: dict[str, Any] = options
+        with pytest.raises(OptionError, match=said):
+            pool(JUDGED, RUNS, **given)
+    with pytest.raises(InputError, match="share no query"):
+        pool({"z": {"d": 1}}, RUNS)
+    with pytest.raises(InputError, match="nothing is left to label"):
+        pool({"q1": {"d1": 1}}, {"q1": ["d1"]}, unjudged=True)
+
+
+@pytest.mark.parametrize("draw", ["documents", "queries"])
+def test_the_file_that_was_filled_in_is_read_back(
+    draw: str, demo_folder: Path, tmp_path: Path
+) -> None:
+    judged, runs = str(demo_folder / "demo/qrels.txt"), str(demo_folder / "demo/bm25.run")
+    labels = tmp_path / "labels.csv"
+    n = "15" if draw == "queries" else "200"
+    drawing = ["--by", "chance", "-n", n, "--draw", draw, "-o", str(labels)]
+    done = invoke("pool", judged, runs, *drawing)
+    assert done.exit_code == 0, done.output
+    assert f"{int(n):,}" in done.output
+    with labels.open() as stream:
+        rows = list(csv.DictReader(stream))
+    empty = invoke("evaluate", judged, runs, "-m", "P@5", "--human", str(labels))
+    assert empty.exit_code == 2
+    assert "labels.csv:2: expected a number as the grade" in empty.output
+    assert "All that was drawn needs a label" in empty.output
+    known = read_qrels(judged).to_dict()
+    for row in rows:
+        row["relevance"] = str(known[row["query_id"]].get(row["doc_id"], 0))
+    with labels.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    args = [judged, runs, "-m", "P@5", "--human", str(labels), "--format", "json"]
+    (one,) = json.loads(invoke("evaluate", *args).output)["estimates"]
+    direct = prediction_powered(known, runs, "P@5", human=str(labels)).means["P@5"]["bm25"]
+    assert (one["mean"], one["lam"], one["labelled"]) == (direct.mean, direct.lam, int(n))
+    # People agree with the model here, so that the estimate is near what all labels say.
+    assert one["low"] <= one["model"] <= one["high"]
+
+
+def test_ids_that_are_odd_come_back(tmp_path: Path) -> None:
+    run = {'q,"1': ["a,b", 'c"d', "=1+1"]}
+    found = pool({'q,"1': {"a,b": 1}}, run)
+    rows = list(csv.DictReader(found.to_csv().splitlines()))
+    assert {(row["query_id"], row["doc_id"]) for row in rows} == {
+        ('q,"1', doc) for doc in run['q,"1']
+    }
+    for row in rows:
+        row["relevance"] = "1"
+    path = tmp_path / "labels.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert read_qrels(path).to_dict() == {'q,"1': dict.fromkeys(sorted(run['q,"1']), 1)}
