@@ -75,6 +75,11 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "Bound a difference between two runs while documents are unjudged.",
         "joint_bounds JointBounds",
     ),
+    "human-labels": (
+        "Human labels",
+        "Estimate from a few labels by people and many by a model; draw what people label.",
+        "prediction_powered PredictionPowered PoweredMean pool Pool",
+    ),
     "agreement": ("Agreement", "Compare assessors.", "agreement Agreement"),
     "orderings": (
         "Orderings",

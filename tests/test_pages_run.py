@@ -34,7 +34,7 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     demo = tmp_path / "demo"
     demo.symlink_to(demo_folder / "demo", target_is_directory=True)
     qrels, run = read_qrels(demo / "qrels.txt"), read_run(demo / "bm25.run")
-    for name in ("qrels.txt", "dl19.txt", "dl20.txt", "marco.txt", "qrels.parquet"):
+    for name in ("qrels.txt", "model.qrels", "dl19.txt", "dl20.txt", "marco.txt", "qrels.parquet"):
         qrels.write(tmp_path / name)
     for name in (
         "old.run",
@@ -64,6 +64,8 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         for rank, doc in enumerate(docs, 1)
     )
     (tmp_path / "run.tsv").write_text(text)
+    text = "".join(f"{query},{doc},{grade:g}\n" for query, doc, grade in rows)
+    (tmp_path / "labels.csv").write_text(f"query_id,doc_id,relevance\n{text}")
     for name in ("rag.json", "rag-new.json"):
         (tmp_path / name).write_bytes((demo / name).read_bytes())
     (tmp_path / "clicks.csv").write_text("user,item\nann,a\nann,b\nbob,c\n")

@@ -42,7 +42,7 @@ _SECTIONS = {
         "table": "Make the table of a paper: systems by measures, marked by a test.",
     },
     "Files and other tools": {
-        "pool": "List what people should label: all of it, or a part drawn by chance.",
+        "pool": "List what people should label, or draw a part of it.",
         "check": "Find what makes numbers wrong without an error, before scoring.",
         "convert": "Write a run or judgments in another format.",
         "conventions": "Compute a number as other tools do: why does mine say 0.82?",
@@ -235,7 +235,6 @@ def cli() -> None:
     cranfield demo --save demo
     cranfield evaluate demo/qrels.txt demo/*.run -m nDCG@10 -m AP
     cranfield compare demo/qrels.txt demo/bm25.run demo/dense.run
-    cranfield measures nDCG
 
     \b
     Completion with the tab key: a line for ~/.bashrc (or zsh_source, ~/.zshrc):

@@ -48,9 +48,8 @@ def command(
     cranfield compare demo/qrels.txt demo/bm25.run demo/dense.run -m nDCG@10
     cranfield compare demo/qrels.txt demo/*.run --all-pairs --correction maxt
     cranfield compare demo/qrels.txt demo/*.run --slices kind.csv --changes 5
-    cranfield compare demo/rag.json demo/rag-new.json -m recall@5
     cranfield compare --collections collections.csv -m 'nDCG@10 R@100'
-    cranfield compare model.qrels bm25.run dense.run --human human.csv
+    cranfield compare demo/qrels.txt demo/*.run -m P@10 --human second.qrels
     """  # noqa: D301 - click's mark for lines to keep
     if human is None:
         flags.refuse_options({"lam"}, "applies to human labels beside a model's: add --human")

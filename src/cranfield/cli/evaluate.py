@@ -86,7 +86,7 @@ def command(
     cranfield evaluate demo/qrels.txt demo/bm25.run -m map -q --format csv
     cranfield evaluate demo/rag.json -m recall@5
     cranfield evaluate demo/qrels.txt demo/bm25.run --intervals
-    cranfield evaluate model.qrels bm25.run -m P@10 --human human.csv
+    cranfield evaluate demo/qrels.txt demo/bm25.run -m P@10 --human second.qrels
     cranfield evaluate --grades "5 2 4 0 1" -m nDCG@5
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:

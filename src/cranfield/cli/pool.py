@@ -28,7 +28,7 @@ def command(
 
     \b
     cranfield pool demo/qrels.txt demo/*.run --by chance -n 200 -o labels.csv
-    cranfield pool demo/qrels.txt demo/*.run --by chance --draw queries -n 15 -o labels.csv
+    cranfield pool demo/qrels.txt demo/*.run --by chance --draw queries -n 15
     cranfield pool demo/qrels.txt demo/*.run --depth 20 --unjudged -o labels.csv
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)

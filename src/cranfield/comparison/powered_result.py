@@ -24,6 +24,13 @@ class PoweredMean:
     for a difference, is that of the t-test, `p_adjusted` after Holm's correction, and `verdict`
     says whether the system is better or worse, if that is at most alpha. What does not exist is
     None.
+
+    >>> from cranfield import prediction_powered
+    >>> model = {"a": {f"q{i}": i / 20 for i in range(20)}}
+    >>> found = prediction_powered(model, human={"a": {f"q{i}": i / 20 for i in range(0, 20, 3)}})
+    >>> one = found.means["score"]["a"]
+    >>> round(one.human, 3), round(one.model, 3), round(one.mean, 3), one.labelled
+    (0.45, 0.475, 0.48, 7)
     """
 
     measure: str

@@ -48,7 +48,7 @@ class PoolSettings(Options):
     draw: Draw = option(
         "documents",
         'With chance: "documents" draws single ones, for measures that add documents up, as P@10 '
-        'and DCG; "queries" draws whole queries, all pooled documents of which are to be labelled, '
+        'and DCG. "queries" draws whole queries, all pooled documents of which are to be labelled, '
         "for any measure.",
     )
     likely: Likely = option(
@@ -265,7 +265,7 @@ def _chosen(
 
 
 def chances(size: Floats, n: int) -> Floats:
-    """Return probabilities proportional to sizes that add up to n; none is above 1.
+    """Return probabilities proportional to sizes that add up to n, and are 1 at most.
 
     >>> chances(np.array([1.0, 1.0, 2.0, 16.0]), 2).tolist()
     [0.25, 0.25, 0.5, 1.0]
