@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.assessors.judgments import WHOLE_GRADES
+from cranfield.assessors.judgments import matched
 from cranfield.data.qrels import Qrels
-from cranfield.errors import InputError, NothingSharedError
+from cranfield.errors import NothingSharedError
 from cranfield.render.numbers import or_none
 
 
@@ -54,35 +53,18 @@ class Judgments:
 
 
 def judgments_of(qrels: Sequence[Qrels]) -> Judgments:
-    """Match several qrels by query and document.
+    """Count the grades of each document that one of several qrels judges.
 
-    Raises InputError for judgments in groups, or grades that are not whole; NothingSharedError if
-    no document is judged in two of them.
+    Raises what `matched` raises, and NothingSharedError if no document is judged in two of them.
     """
-    for place, one in enumerate(qrels, 1):
-        if one.in_groups:
-            raise InputError(
-                f"qrels {place} are judgments in groups: agreement takes one grade for each "
-                "document"
-            )
-        one.check_whole(*WHOLE_GRADES)
-    number: dict[str, int] = {}
-    queries = [
-        np.array([number.setdefault(query, len(number)) for query in one.query_ids])[one.query]
-        for one in qrels
-    ]
-    doc, query = Ids.joined([one.docs for one in qrels]).numbers(), np.concatenate(queries)
-    grades, code = np.unique(np.concatenate([one.grade for one in qrels]), return_inverse=True)
-    order = np.lexsort((doc, query))
-    query, doc = query[order], doc[order]
-    begins = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
-    row = np.cumsum(begins) - 1
-    counts = np.zeros((int(row[-1]) + 1, len(grades)), np.int64)
-    np.add.at(counts, (row, code[order]), 1)
-    if counts.sum(axis=1).max() < 2:
+    every = matched(qrels)
+    grades, code = np.unique(every.grade, return_inverse=True)
+    counts = np.zeros((len(every.query), len(grades)), np.int64)
+    np.add.at(counts, (every.row, code), 1)
+    if counts.sum(axis=1).max(initial=0) < 2:
         raise NothingSharedError("no document of a query is judged in two of the qrels")
-    _, first = np.unique(query[begins], return_inverse=True)
-    return Judgments(len(qrels), first, counts, grades.tolist())
+    _, query = np.unique(every.query, return_inverse=True)
+    return Judgments(len(qrels), query, counts, grades.tolist())
 
 
 class Sums(NamedTuple):

@@ -1,11 +1,12 @@
-"""Two assessors: what two qrels say of the same queries and documents, and how far they agree."""
+"""Two or more assessors: what their qrels say of the same documents, and how far they agree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ids import Ids, ids_of, some_of
+from cranfield.arrays.ids import Ids, encode, ids_of, some_of
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError, NothingSharedError
@@ -46,38 +47,66 @@ WHOLE_GRADES = (
 )
 
 
+_NTH = ("first", "second", "third")
+
+
+class Matched(NamedTuple):
+    """Several qrels' judgments, by the documents that they judge.
+
+    A document of a query is a row, however many judge it: `query` (rows,) is its position in
+    `query_ids`, non-decreasing. Each judgment has the `row` of its document, the `assessor`, from
+    0, and the `grade`: (judgments,), in the order of the rows.
+    """
+
+    query_ids: Sequence[str]  # of all, in the order of their bytes
+    query: Ints
+    row: Ints
+    assessor: Ints
+    grade: Ints
+
+
+def matched(qrels: Sequence[Qrels]) -> Matched:
+    """Match several qrels by query and document.
+
+    Raises InputError for judgments in groups, or grades that are not whole.
+    """
+    for place, one in enumerate(qrels, 1):
+        if one.in_groups:
+            which = f"the {_NTH[place - 1]} qrels" if place <= len(_NTH) else f"qrels {place}"
+            raise InputError(
+                f"{which} are judgments in groups: agreement takes one grade for each document"
+            )
+        one.check_whole(*WHOLE_GRADES)
+    query_ids = sorted(set().union(*(one.query_ids for one in qrels)), key=encode)
+    place_of = {query: i for i, query in enumerate(query_ids)}
+    queries = [np.array([*map(place_of.get, one.query_ids)], np.int64)[one.query] for one in qrels]
+    doc, query = Ids.joined([one.docs for one in qrels]).numbers(), np.concatenate(queries)
+    order = np.lexsort((doc, query))
+    query, doc = query[order], doc[order]
+    begins = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
+    assessor = np.repeat(np.arange(len(qrels)), list(map(len, qrels)))[order]
+    grade = np.concatenate([one.grade for one in qrels])[order]
+    return Matched(query_ids, query[begins], np.cumsum(begins) - 1, assessor, grade)
+
+
 def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
     """Match two qrels by query and document.
 
-    Raises InputError for judgments in groups, or grades that are not whole, NothingSharedError if
-    no query, or no document of a query, is judged in both.
+    Raises what `matched` raises, and NothingSharedError if no query, or no document of a query, is
+    judged in both.
     """
-    for name, one in (("first", a), ("second", b)):
-        if one.in_groups:
-            raise InputError(
-                f"the {name} qrels are judgments in groups: agreement takes one grade for each "
-                "document"
-            )
-        one.check_whole(*WHOLE_GRADES)
     codes = b.codes_of(ids_of(a.query_ids))
-    shared = np.flatnonzero(codes >= 0)
+    shared = some_of(a.query_ids, np.flatnonzero(codes >= 0))
     if not len(shared):
         raise NothingSharedError(
             f"the two qrels share no query: the first has {a.query_ids[0]!r}, the second "
             f"{b.query_ids[0]!r}",
             hint="Check that both name queries in the same way.",
         )
-    both = (a, shared), (b, codes[shared])
-    queries = np.concatenate([_positions(one, its)[one.query] for one, its in both])
-    kept = np.flatnonzero(queries >= 0)
-    doc = Ids.joined([a.docs, b.docs]).numbers()
-    order = kept[np.lexsort((doc[kept], queries[kept]))]
-    query, doc, grade = queries[order], doc[order], np.concatenate((a.grade, b.grade))[order]
-    from_b = order >= len(a)
-    begins = np.append(True, (query[1:] != query[:-1]) | (doc[1:] != doc[:-1]))[: len(order)]
-    row, first = np.cumsum(begins) - 1, query[begins]
+    both = matched([a.of(shared), b.of(shared)])
     (in_a, ours), (in_b, theirs) = (
-        _column(row[rows], grade[rows], len(first)) for rows in (~from_b, from_b)
+        _column(both.row[rows], both.grade[rows], len(both.query))
+        for rows in (both.assessor == 0, both.assessor == 1)
     )
     if not (in_a & in_b).any():
         raise NothingSharedError(
@@ -86,13 +115,13 @@ def two_judgments(a: Qrels, b: Qrels) -> TwoJudgments:
             hint="Check that both name documents in the same way.",
         )
     return TwoJudgments(
-        some_of(a.query_ids, shared),
-        first,
+        both.query_ids,
+        both.query,
         ours,
         theirs,
         in_a,
         in_b,
-        np.ones_like(first),
+        np.ones_like(both.query),
         len(a.query_ids) - len(shared),
         len(b.query_ids) - len(shared),
     )
@@ -103,13 +132,6 @@ def _column(rows: Ints, grade: Ints, n: int) -> tuple[Bools, Ints]:
     there, column = np.zeros(n, np.bool_), np.zeros(n, np.int64)
     there[rows], column[rows] = True, grade
     return there, column
-
-
-def _positions(qrels: Qrels, shared: Ints) -> Ints:
-    """Return where each query is among the shared ones, -1 if nowhere."""
-    found = np.full(len(qrels.query_ids), -1)
-    found[shared] = np.arange(len(shared))
-    return found
 
 
 @dataclass(frozen=True)
