@@ -443,6 +443,51 @@ def test_documents_of_the_top_only_are_seen() -> None:
         prediction_powered(model, {"new": runs["new"]}, "DCG@5", human=rows)
 
 
+def test_a_pool_that_is_not_deep_enough_is_seen() -> None:
+    """Half of the first 3 were labelled, and the measure looks at 10."""
+    human, model, runs = collection()
+    chance = np.random.default_rng(3)
+    rows = [
+        {"query_id": query, "doc_id": doc, "relevance": human[query][doc], "probability": 0.5}
+        for query in human
+        for doc in runs["new"][query][:3]
+        if chance.random() < 0.5
+    ]
+    with pytest.warns(CranfieldWarning, match=r"of the 400 documents of a run that P@10 looks at"):
+        prediction_powered(model, {"new": runs["new"]}, "P@10", human=rows)
+    every = [{**row, "probability": 1} for row in rows]
+    with pytest.warns(
+        CranfieldWarning, match=r"stand for \d+ of the 120 documents .* \(p <0.0001\)"
+    ):
+        prediction_powered(model, {"new": runs["new"]}, "P@3", human=every)
+
+
+def test_few_documents_are_said() -> None:
+    _, model, runs = collection()
+    rows = [{"query_id": "q00", "doc_id": "d00", "relevance": 0, "probability": 0.002}]
+    with pytest.warns(CranfieldWarning, match="P@12 looks at 1 labelled document of a run"):
+        prediction_powered(model, runs, "P@12", human=rows)
+
+
+def test_documents_of_queries_that_are_dropped(quiet: None) -> None:
+    """A run lacks some queries in the middle: they are left out for all."""
+    human, model, runs = collection(30)
+    rows = [
+        {"query_id": query, "doc_id": doc, "relevance": grade, "probability": 0.5}
+        for query, docs in human.items()
+        for doc, grade in list(docs.items())[::2]
+    ]
+    lacking = {query for query in model if query[-1] in "37"}
+    some_runs = {
+        "new": runs["new"],
+        "old": {query: docs for query, docs in runs["old"].items() if query not in lacking},
+    }
+    found = prediction_powered(model, some_runs, "DCG@5", human=rows, missing="drop")
+    kept = {query: docs for query, docs in model.items() if query not in lacking}
+    only = [row for row in rows if row["query_id"] not in lacking]
+    assert found.rows() == prediction_powered(kept, some_runs, "DCG@5", human=only).rows()
+
+
 def test_how_the_sample_was_drawn_is_stated(quiet: None) -> None:
     human, model, runs = collection()
     labelled = some(human)
@@ -569,6 +614,7 @@ def test_options_without_effect_are_refused(files: dict[str, str]) -> None:
         ("compare", [*human, "--test", "t"], "--test does not go with --human"),
         ("compare", [*human, "--means"], "--means does not go with --human"),
         ("compare", ["--lam", "1"], "--lam applies to human labels"),
+        ("evaluate", [*human, "--queries", "both"], "--queries does not go with --human"),
         ("evaluate", [*human, "-q"], "--per-query does not go with --human"),
         ("evaluate", ["--lam", "1"], "--lam applies to human labels"),
         ("evaluate", [*human, "--clusters", files["human"]], "--clusters applies to intervals"),

@@ -104,7 +104,7 @@ def command(
     if human is None:
         flags.refuse_options({"lam"}, "applies to human labels beside a model's: add --human")
     else:
-        flags.refuse_options({"convention", "buckets"}, "does not go with --human")
+        flags.refuse_options({"convention", "buckets", "queries"}, "does not go with --human")
     flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them comes first
     if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
         hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."

@@ -51,8 +51,8 @@ def prediction_powered(
     labels that its score needs, and any measure that is a mean over the queries can be estimated.
     A column `query_probability` says with which probability each was drawn; without it, each is
     taken to be as likely as another. Documents: a column `probability` says with which probability
-    each was drawn; the measure must add its documents up, as P@10, DCG@10 and RBP do. Documents
-    that could not be drawn count as the model labels them.
+    each was drawn; the measure must add its documents up, as P@10, DCG@10 and RBP do, and look at
+    none that could not be drawn.
 
     Args:
         qrels: the model's labels, as `evaluate` takes judgments; or scores by them, as `compare`

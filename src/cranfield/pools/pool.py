@@ -64,7 +64,7 @@ class PoolSettings(Options):
         if self.by == "chance" and self.n is None:
             raise OptionError("by='chance' draws n documents or queries: state n (-n 200)")
         if self.by != "chance" and self.n is not None:
-            raise OptionError(f"n={self.n} is drawn by chance: state by='chance' (--by chance)")
+            raise OptionError(f"n={self.n} is drawn by chance: state by='chance', too")
         if self.draw == "queries" and self.likely != "equal":
             raise OptionError("likely='rank' applies to documents: queries are equally likely")
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ranked
-from cranfield.data.judged import MOST_ROWS, Judged
+from cranfield.data.judged import ENDLESS, MOST_ROWS, Judged
 from cranfield.errors import MeasureError
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
@@ -27,9 +27,7 @@ def added(measure: Measure, judged: Judged) -> Floats:
         raise _not_added_up(measure)
     hits = judged.hits
     found = np.zeros(len(hits.rank))
-    rows = np.arange(len(found))
-    if isinstance(measure.cutoff, Depth) and measure.cutoff.ranks is not None:
-        rows = np.flatnonzero(hits.rank <= measure.cutoff.ranks)
+    rows = np.flatnonzero(hits.rank <= depth_of(measure))
     for begin in range(0, len(rows), MOST_ROWS):
         some = rows[begin : begin + MOST_ROWS]
         n, grade = len(some), hits.grade[some]
@@ -42,6 +40,17 @@ def added(measure: Measure, judged: Judged) -> Floats:
     if not np.allclose(sums, measure.values(judged)[:, 0], rtol=_SLACK, atol=_SLACK):
         raise _not_added_up(measure)  # as where gains are scaled by the query's highest
     return found
+
+
+def depth_of(measure: Measure) -> int:
+    """Return the last rank that a measure looks at.
+
+    >>> from cranfield.measures import parse
+    >>> depth_of(parse("P@5")), depth_of(parse("DCG")) > 10**9
+    (5, True)
+    """
+    cutoff = measure.cutoff
+    return cutoff.ranks if isinstance(cutoff, Depth) and cutoff.ranks is not None else ENDLESS
 
 
 def _not_added_up(measure: Measure) -> MeasureError:
