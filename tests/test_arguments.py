@@ -267,7 +267,7 @@ def test_every_verb_that_takes_qrels_takes_runs_and_measures_next() -> None:
         usual = ["qrels", "runs", "measures"]
         if name in ("explain", "conventions"):
             usual = ["qrels", "run", "measure", *(["query"] if name == "explain" else [])]
-        if name == "check":
+        if name in ("check", "pool"):
             usual = usual[:2]
         if name == "reproduce":
             usual = ["qrels", "original", "reproduced", "measures"]

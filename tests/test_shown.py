@@ -39,6 +39,8 @@ from cranfield import (
     joint_bounds,
     nugget_recall,
     paper_table,
+    pool,
+    prediction_powered,
     rbo,
     reproduce,
     swap_rate,
@@ -93,6 +95,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "scores": lambda: evaluate(QRELS, FIRST, "AP P@2 NumRet"),
     "systems": lambda: evaluate(QRELS, RUNS, "AP P@2 NumRet", bounds=True),
     "comparison": lambda: compare(SCORES),
+    "pool": lambda: pool(QRELS, RUNS, by="chance", n=2),
+    "prediction_powered": lambda: prediction_powered(QRELS, RUNS, "AP P@2", human=QRELS),
     "intervals": lambda: intervals(evaluate(QRELS, RUNS, "AP P@2")),
     "several seeds": lambda: compare(SCORES, groups={"</td>": list(SCORES)[:2]}),
     "collections": lambda: compare_collections(
