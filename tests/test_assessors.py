@@ -577,3 +577,24 @@ def test_results_show_themselves() -> None:
     assert found._repr_html_().count("<table>") == len(found.tables()) == 6
     alike = agreement({"q": {"d0": 1, "d1": 0}}, {"q": {"d0": 1, "d1": 0}}, runs, mixtures=30)
     assert len(alike.tables()) == 5  # no pair changes
+
+
+def test_queries_are_left_out_where_two_of_several_assessors_share_them() -> None:
+    chance = random.Random(3)
+    whole = {f"q{i}": {f"d{j}": chance.randint(0, 1) for j in range(5)} for i in range(9)}
+    other = {
+        q: {d: chance.choice([g, 1 - g, g]) for d, g in its.items()} for q, its in whole.items()
+    }
+    one = agreement({"q0": whole["q0"]}, whole, others={"third": other})
+    assert "leave out one query after the other" in str(one)  # nine, of which all judge one
+    assert {each.left_out for each in one.coefficients} == {"query"}
+    alone = agreement({"q0": whole["q0"]}, {"q0": other["q0"]})
+    assert "leave out one document after the other" in str(alone)
+
+
+def test_a_third_qrels_in_the_place_of_a_run_is_told(files: list[str], tmp_path: Path) -> None:
+    third = tmp_path / "third.txt"
+    third.write_bytes(Path(files[0]).read_bytes())
+    done = invoke(*files[:2], str(third))
+    assert done.exit_code == 2
+    assert f"--qrels {third}" in done.stderr

@@ -18,7 +18,9 @@ from cranfield import (
     OptionError,
     compare,
     detectable,
+    evaluate,
     gate,
+    intervals,
     power,
     queries_needed,
 )
@@ -167,6 +169,44 @@ def test_level_of_queries_and_of_clusters() -> None:
     least, most = stats.binom.ppf([0.0005, 0.9995], 2_000, expected) / 2_000
     assert least <= alarms[2] <= most
     assert [round(one, 2) for one in (alarms[2], alarms[0])] == [0.27, 0.05]  # as the page says
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.7])
+def test_a_cluster_of_half_the_queries_needs_flips(correlation: float) -> None:
+    """One cluster of 20 queries and 20 of one: Student's t misses, flips of clusters do not."""
+    chance = np.random.default_rng(20261127)
+    code = np.array([0] * 20 + list(range(1, 21)))
+    of_cluster = chance.normal(size=(21, 4_000))[code] * sqrt(correlation)
+    clusters = Paired.of(of_cluster + chance.normal(size=(40, 4_000)) * sqrt(1 - correlation))
+    clusters = clusters.summed(code)
+    low, high = t_interval(Moments.of(clusters), 0.05)
+    held = float(np.mean((low <= 0) & (high >= 0)))
+    assert 0.73 <= held <= 0.91  # as the note says
+    alarms = float(np.mean(sign_flip(clusters, Flips(21, 2_000, 7)) <= 0.05))
+    least, most = stats.binom.ppf([0.0005, 0.9995], 4_000, 0.05) / 4_000
+    assert least <= alarms <= most
+
+
+def test_unequal_and_few_clusters_are_warned_of() -> None:
+    ids = [f"q{i:02}" for i in range(40)]
+    data = {"old": dict.fromkeys(ids, 0.5), "new": {one: i / 40 for i, one in enumerate(ids)}}
+    unequal = {one: "big" if i < 20 else one for i, one in enumerate(ids)}
+    texts = {one.code: one.text for one in compare(data, clusters=unequal).notes}
+    assert "the largest of 20 of 40 queries" in texts["unequal-clusters"]
+    # (20 + 20 * 1)^2 / (20^2 + 20 * 1^2) = 1600 / 420
+    assert f"about {1600 / 420:.1f} clusters, not 21" in texts["unequal-clusters"]
+    equal = {one: f"c{i // 4}" for i, one in enumerate(ids)}
+    assert "unequal-clusters" not in {one.code for one in compare(data, clusters=equal).notes}
+    three = {one: f"c{i // 14}" for i, one in enumerate(ids)}
+    ranked = {one: {"a": 2.0, "b": 1.0 if i % 2 else 3.0} for i, one in enumerate(ids)}
+    scores = evaluate({one: {"a": 1} for one in ids}, ranked, "RR")
+    found = intervals(scores, clusters=three)
+    assert "Only 3 clusters of queries" in str(found)
+    assert "Only" not in str(intervals(scores))
+    missed = "is missed in over 20% of cases"
+    compared = str(compare(data, clusters=three))
+    assert "nothing can be significant" in compared
+    assert missed not in compared
 
 
 @pytest.mark.parametrize(("systems", "n_clusters"), [((0, 1), 24), ((3, 7), 43)])

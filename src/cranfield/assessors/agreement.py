@@ -114,7 +114,7 @@ class Agreement(Shown):
             for by_fleiss in (False, True)
         )
         n = self.recipe["assessors"]
-        unit = "query" if self.recipe["queries"] > 1 else "document"
+        unit = self.coefficients[0].left_out
         notes = [
             f"Of {number_of(shared, 'document')} that two or more judge; Fleiss' kappa of "
             f"{number_of(by_all, 'document')} that all {n} judge.",

@@ -25,6 +25,7 @@ class Coefficient:
 
     name: str
     of: str  # "relevance" (relevant or not) or "grade"
+    left_out: str  # what the jackknife leaves out: "query", or "document" if there is one query
     documents: int
     value: float | None
     low: float | None
@@ -200,12 +201,13 @@ def coefficients_of(judged: Judgments, rel: int, alpha: float) -> list[Coefficie
     """Return each coefficient of relevance, and of grades, with its 1 - alpha interval."""
     found = []
     for of, one in (("relevance", judged.of_relevance(rel)), ("grade", judged)):
-        query = one.query if one.n_queries > 1 else np.arange(len(one.query))
+        left_out = "query" if one.n_queries > 1 else "document"
+        query = one.query if left_out == "query" else np.arange(len(one.query))
         each = sums_of(one, query)
         for name, coefficient in COEFFICIENTS.items():
             value, low, high = _with_interval(coefficient, each, alpha)
             n = each.whole.full if coefficient is fleiss_kappa else each.whole.documents
-            found.append(Coefficient(name, of, int(n[0]), value, low, high))
+            found.append(Coefficient(name, of, left_out, int(n[0]), value, low, high))
     return found
 
 

@@ -8,8 +8,9 @@ from cranfield.cli.data import DataOptions, data_options, duplicates_option, ref
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.settings import AgreementSettings
 from cranfield.data.judging import Judging
-from cranfield.errors import OptionError
-from cranfield.formats.files import stem_of
+from cranfield.errors import InputError, OptionError, printable
+from cranfield.formats.columns import What
+from cranfield.formats.files import stem_of, what_is
 from cranfield.formats.source import Source
 
 
@@ -65,18 +66,26 @@ def command(
         raise OptionError("--qrels: two files have the same name")
     refuse_two_inputs(qrels_a, *files, *others, *([confusion] if confusion else []))
     n_qrels = 1 if confusion is None else 0
-    found = agreement(
-        data.read_qrels(qrels_a, kept.duplicates),
-        data.read_qrels(files[0], kept.duplicates) if n_qrels else None,
-        data.read_runs(files[n_qrels:]) or None,
-        flags.measures_of(names, "nDCG@10", settings.rel),
-        confusion=confusion,
-        others={
-            name: data.read_qrels(one, kept.duplicates)
-            for name, one in zip(names_of, others, strict=True)
-        }
-        or None,
-        duplicates=kept.duplicates,
-        **settings.unusual(),
-    )
+    try:
+        found = agreement(
+            data.read_qrels(qrels_a, kept.duplicates),
+            data.read_qrels(files[0], kept.duplicates) if n_qrels else None,
+            data.read_runs(files[n_qrels:]) or None,
+            flags.measures_of(names, "nDCG@10", settings.rel),
+            confusion=confusion,
+            others={
+                name: data.read_qrels(one, kept.duplicates)
+                for name, one in zip(names_of, others, strict=True)
+            }
+            or None,
+            duplicates=kept.duplicates,
+            **settings.unusual(),
+        )
+    except InputError as error:
+        third = next((one for one in files[1:] if what_is(one) is What.QRELS), None)
+        if third is None or error.source != third:
+            raise
+        raise error.but(
+            hint=f"Judgments of a further assessor: --qrels {printable(third)}"
+        ) from None
     show(found, form, per_query=per_query)

@@ -16,7 +16,7 @@ from cranfield.comparison.clustering import Clustering
 from cranfield.errors import InputError
 from cranfield.formats.small.labels import cluster_labels
 from cranfield.notes import Note
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import number, number_of
 
 _FEWEST, _MOST = 5, 50  # what looks like clusters: so many groups at least, of so many ids at most
 _PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])")  # q1-a, q1b
@@ -45,8 +45,11 @@ def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Clusters | N
     """Return the clusters of some queries, and notes on those without a label.
 
     Without labels there are none, and a note if the ids look as if there were. A query without a
-    label is a cluster of its own. Raises InputError if no query has a label, or if all are in one
-    cluster, and what `cluster_labels` raises.
+    label is a cluster of its own. A note tells of clusters so unequal that their effective number,
+    (sum of sizes)^2 / (sum of squared sizes), is less than half of theirs (Carter, Schnepel &
+    Steigerwald, Review of Economics and Statistics 2017, where all of a cluster are alike). Raises
+    InputError if no query has a label, or if all are in one cluster, and what `cluster_labels`
+    raises.
     """
     if how.clusters is None:
         return None, [*_looks_clustered(query_ids)]
@@ -59,10 +62,10 @@ def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Clusters | N
             hint=f"The first of them is {query_ids[0]!r:.80}, the first with a label "
             f"{next(iter(of_query))!r:.80}.",
         )
-    number: dict[str | tuple[int], int] = {}
+    codes: dict[str | tuple[int], int] = {}
     keys = ((i,) if label is None else label for i, label in enumerate(labels))
-    code = np.fromiter((number.setdefault(key, len(number)) for key in keys), np.int64, n)
-    if len(number) == 1 < n:
+    code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, n)
+    if len(codes) == 1 < n:
         raise InputError(
             f"the clusters: all {n:,} queries are in one, {labels[0]!r:.80}",
             hint="Nothing can be said about other clusters from one: leave the option out, or name "
@@ -72,7 +75,18 @@ def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Clusters | N
     if without:
         text = f"{without:,} of {n:,} queries have no label of a cluster: each is one of its own."
         notes.append(Note("without-cluster", "warning", text, without))
-    if len(number) == n > 1:
+    sizes = np.bincount(code)
+    effective = n * n / int((sizes * sizes).sum())
+    if effective < len(codes) / 2:
+        text = (
+            f"Clusters of unequal size, the largest of {int(sizes.max()):,} of {n:,} queries: "
+            "Student's t and cluster-robust errors are then too small, as with about "
+            f"{number(effective, 1)} clusters, not {len(codes):,}. (Where one of 21 clusters had "
+            "half the queries, 95% intervals by t held in 73 to 91% of simulated cases.) Flips of "
+            "whole clusters, the randomization test, keep their level."
+        )
+        notes.append(Note("unequal-clusters", "warning", text, count=len(codes)))
+    if len(codes) == n > 1:
         text = "Each cluster has one query: it is as if there were none."
         notes.append(Note("one-query-each", "info", text))
     return Clusters(labels, code), notes

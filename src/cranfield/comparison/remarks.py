@@ -100,6 +100,12 @@ def on_its_mean(measure: Measure | None) -> Iterator[Note]:
         yield Note("mean-of-sum", "info", text)
 
 
+def of_few(n: int, units: str) -> Iterator[Note]:
+    """Yield a note if there are few queries, or clusters of queries: `units` has the word."""
+    if n < FEW:
+        yield Note("few-queries", "warning", f"Only {n} {units}: take any of this as a hint.", n)
+
+
 def _of_so_few(
     flips: Flips, units: str, settings: Settings, comparisons: int, *, some_clear: bool
 ) -> Iterator[Note]:
@@ -118,8 +124,7 @@ def _of_so_few(
         ends = ", and no interval has ends" if settings.test == "randomization" else ""
         text = f"{n} {units}: no p can be below {least:.4g}; {hopeless}{ends}."
         yield Note("none-significant", "warning", text, n)
-    if n < FEW:
-        yield Note("few-queries", "warning", f"Only {n} {units}: take any of this as a hint.", n)
+    yield from of_few(n, units)
     if drawn and exact and floor > alpha >= least:
         text = f"{n} {units}: no corrected p can be below {floor:.2g}; {hopeless}."
         yield Note("none-significant", "warning", text, n)

@@ -372,7 +372,8 @@ def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
         for pair in first.pairs
         if pair.verdict is None and pair.detectable
     ]
-    if first.label is not None or not missed:
+    hopeless = any(one.code == "none-significant" for one in first.notes)  # any is missed
+    if first.label is not None or not missed or hopeless:
         return
     by_level = first.comparisons == 1 or settings.correction in ("none", "holm", "bonferroni")
     what = "difference smaller than this"
