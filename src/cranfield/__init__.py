@@ -39,6 +39,7 @@ _NAMES = {
     "explanation.mean": "MeanExplanation",
     "explanation.queries": "QueryDifferences",
     "explanation.query": "Explanation",
+    "fusion.fuse": "fuse",
     "measures": "Measure definitions measure parse parse_all",
     "measures.parameters": "Cutoff Parameter RecallPoint Rel",
     "measures.registry": "Names",
@@ -104,6 +105,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.explanation.mean import MeanExplanation as MeanExplanation
     from cranfield.explanation.queries import QueryDifferences as QueryDifferences
     from cranfield.explanation.query import Explanation as Explanation
+    from cranfield.fusion.fuse import fuse as fuse
     from cranfield.measures import Measure as Measure
     from cranfield.measures import definitions as definitions
     from cranfield.measures import measure as measure

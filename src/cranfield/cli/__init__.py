@@ -42,6 +42,7 @@ _SECTIONS = {
         "table": "Make the table of a paper: systems by measures, marked by a test.",
     },
     "Files and other tools": {
+        "fuse": "Make one run of several.",
         "pool": "List what people should label, or draw a part of it.",
         "check": "Find what makes numbers wrong without an error, before scoring.",
         "convert": "Write a run or judgments in another format.",
@@ -228,8 +229,8 @@ def _usual_name(option: str) -> str:
 def cli() -> None:
     """Evaluate rankings: judgments and runs to measures.
 
-    `cranfield COMMAND -h` shows a command in short, `--help` all of it; `cranfield help nDCG`
-    explains a measure. `cranfield demo --save demo` writes the files of these examples.
+    `cranfield COMMAND -h` shows a command in short, `--help` all of it, `help nDCG` a measure.
+    The first example writes the files of the others.
 
     \b
     cranfield demo --save demo

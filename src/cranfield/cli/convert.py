@@ -9,6 +9,7 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, duplicates_option
 from cranfield.cli.terminal import note
 from cranfield.data.judging import Judging
+from cranfield.data.run import Run, Written
 from cranfield.data.run_notes import duplicates_of
 from cranfield.errors import OptionError, printable
 from cranfield.formats.block import LeftOut
@@ -42,8 +43,7 @@ def command(
     cranfield convert demo/qrels.txt qrels.tsv --to beir
     cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
     """  # noqa: D301 - click's mark for lines to keep
-    if os.path.exists(target) and os.path.realpath(target) == os.path.realpath(source):
-        raise OptionError(f"{printable(target)}: is read by this command; name another file")
+    refuse_own_input(source, target)
     if is_qrels and is_run:
         raise click.UsageError("--qrels and --run exclude each other")
     if not (is_qrels or is_run):
@@ -62,9 +62,19 @@ def command(
             note(merged_note(*judgments.chunks, None).text)
         return
     (run,) = data.read_runs([source])
-    written = run.write(target, format, kept.duplicates)
-    _say(run.form, written.left_out, written.rows, target)
-    _say_twice(written.repeated, kept)
+    say_written(run, run.write(target, format, kept.duplicates), target, "IN", kept)
+
+
+def refuse_own_input(source: str, target: str) -> None:
+    """Raise OptionError if a file would be written over while it is read."""
+    if os.path.exists(target) and os.path.realpath(target) == os.path.realpath(source):
+        raise OptionError(f"{printable(target)}: is read by this command; name another file")
+
+
+def say_written(run: Run, written: Written, target: str, source: str, kept: Judging) -> None:
+    """Say what was understood, how much was written, and what was left out of `source`."""
+    _say(run.form, written.left_out, written.rows, target, source)
+    _say_twice(written.repeated, kept, source)
     if run.made_of is not None:
         note(run.made_of.note(written.chunks, written.rows).text)
     for role in written.lost:
@@ -72,16 +82,16 @@ def command(
         note(f"this format has no place for the column {name}: it was left out; .tsv has one")
 
 
-def _say(form: str, left_out: LeftOut, n_rows: int, target: str) -> None:
+def _say(form: str, left_out: LeftOut, n_rows: int, target: str, source: str = "IN") -> None:
     """Say what was understood, and what was left out."""
     note(
         f"read as {form}; wrote {n_rows:,} rows to {'standard output' if target == '-' else target}"
     )
     if left_out.count:
-        note(left_out.said("IN"))
+        note(left_out.said(source))
 
 
-def _say_twice(repeated: LeftOut, kept: Judging) -> None:
+def _say_twice(repeated: LeftOut, kept: Judging, source: str = "IN") -> None:
     """Say how many rows had a document that another one has, if any had."""
     if repeated.count:
-        note(duplicates_of("IN", repeated, kept.duplicates).text)
+        note(duplicates_of(source, repeated, kept.duplicates).text)

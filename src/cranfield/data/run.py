@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -89,6 +90,9 @@ class Run(Documents):
     >>> Run([("q1", "d1", 12.3), ("q1", "d2", 11.0)]).to_dict()
     {'q1': {'d1': 12.3, 'd2': 11.0}}
     """
+
+    #: How it was made, if it is made of other runs, as `fuse` does; else empty.
+    recipe: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,

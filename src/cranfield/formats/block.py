@@ -12,6 +12,7 @@ from cranfield.arrays.ids import Ids, decode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import InputError, one_of
 from cranfield.formats.source import Source
+from cranfield.notes import Note
 from cranfield.render.numbers import number_of
 
 LARGEST_GRADE = 2**31 - 1  # so that nothing computed from grades can overflow
@@ -332,6 +333,9 @@ class Rows(ABC):
     twice: str = ""
     #: For judgments in groups: rows whose document occurs above.
     repeated: LeftOut = LeftOut()
+
+    #: What is odd about rows that are made of others, once they were read to their end.
+    notes: tuple[Note, ...] = ()
 
     @abstractmethod
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:

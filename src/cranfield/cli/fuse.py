@@ -1,0 +1,62 @@
+"""`cranfield fuse RUN... -o OUT`."""
+
+from typing import Any, get_args
+
+import click
+
+from cranfield.cli import flags
+from cranfield.cli.convert import refuse_own_input, say_written
+from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
+from cranfield.cli.terminal import say_notes
+from cranfield.data.judging import Judging
+from cranfield.formats.columns import What
+from cranfield.formats.files import names_of
+from cranfield.fusion.fuse import NOT_FUSED, fuse
+from cranfield.fusion.settings import Fusing, Method
+
+
+@flags.command("fuse")
+def command(
+    runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
+    target: str = flags.option(
+        "-o", "--output", required=True, metavar="OUT", help="The file to write; - is the output."
+    ),
+    method: Method = flags.option(
+        type=click.Choice(get_args(Method)),
+        default="rrf",
+        show_default=True,
+        help="How a document's values become its score. rrf, isr, log_isr, logn_isr, rbc and borda "
+        "take ranks; the others scores.",
+    ),
+    how: Fusing = flags.family(
+        Fusing,
+        weights={"metavar": "W,W,... or NAME=W,..."},
+        k={"names": ("-k",)},
+    ),
+    name: str | None = flags.option(help="The name of the result.  [default: the method]"),
+    format: Any = flags.option(  # noqa: A002 - the word for it, as in Run.write
+        "--to",
+        group="Output",
+        type=click.Choice(names_of(What.RUN)),
+        help="The format to write.  [default: what OUT's suffix names]",
+    ),
+    judging: Judging = flags.family(Judging, without=NOT_FUSED, group="Ranking"),
+    data: DataOptions = data_options,
+) -> None:
+    """Make one run of several: each document that one of them returned, with one score.
+
+    For each query, a document gets a value from each run, by its rank there or by its score, and a
+    score of these: their sum, or what --method says. Equal scores are ranked by document id.
+
+    \b
+    cranfield fuse demo/bm25.run demo/dense.run -o hybrid.run
+    cranfield fuse demo/*.run --method sum --weights 1,2,1,0.5 -o hybrid.run
+    cranfield fuse demo/*.run --method mnz --norm zmuv -o all.run.gz
+    """  # noqa: D301 - click's mark for lines to keep
+    for one in runs:
+        refuse_own_input(one, target)
+    refuse_two_inputs(*runs)
+    chosen: Any = {**how.unusual(), **judging.unusual()}
+    found = fuse(data.read_runs(runs), method, name, **chosen)
+    say_written(found, found.write(target, format), target, "the runs", judging)
+    say_notes(found.rows.notes)

@@ -1,0 +1,146 @@
+"""fuse: one run made of several."""
+
+from typing import Any, Unpack, get_args
+
+import numpy as np
+
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.run import Run
+from cranfield.data.run_names import runs_of
+from cranfield.errors import InputError, OptionError, one_of
+from cranfield.formats.columns import What
+from cranfield.formats.header import columns_for
+from cranfield.fusion.rows import FusedRows, no_scores
+from cranfield.fusion.settings import PARAMETERS, WEIGHTED, Fusing, FusingOptions, Method
+from cranfield.options import options_of, refuse_others, takes
+from cranfield.scoring.arguments import Reading, ReadingOptions
+from cranfield.version import __version__
+
+#: What has no meaning for a fused run, of how a run is judged.
+NOT_FUSED = tuple(
+    one.name
+    for one in options_of(Judging)
+    if one.name not in ("order", "ties", "depth", "duplicates")
+)
+
+
+class FuseOptions(FusingOptions, JudgingOptions, ReadingOptions, total=False):
+    """The options of `fuse`, as keywords."""
+
+
+@takes(Fusing, Judging, Reading, without=NOT_FUSED)
+def fuse(
+    runs: Any, method: Method = "rrf", name: str | None = None, **options: Unpack[FuseOptions]
+) -> Run:
+    """Return one run made of several: each document that one of them returned, with one score.
+
+    For each query, each run's list gives a document a value, by its rank or by its score, and these
+    values become the document's score: their sum, or what `method` says. Below, s is a value by the
+    norm, r a rank from 1, n the number of runs that returned the document, c the number of all
+    documents of the query, w a run's weight.
+
+    - By ranks: `rrf` sum of w / (k + r); `rbc` sum of w (1 - phi) phi^(r - 1); `borda` sum of
+      w (c - r + 1); `isr`, `log_isr`, `logn_isr` n, ln n, ln(n + sigma) times the sum of 1 / r^2.
+    - By scores: `sum` of w s; `mnz` sum of s times sum of w; `gmnz` sum of s times
+      (sum of w)^gamma; `anz` weighted mean; `mixed` sum of w s times the root of n; `max`, `min`,
+      `med`.
+
+    A list of one document, or of equal scores, gives 0 by the norms min-max, sum and zmuv; its
+    documents are still in the result. A query that some runs lack is fused from the others. Equal
+    scores are ranked by document id, and sums do not depend on the order of the runs.
+
+    The runs are read block by block whenever the result is, and the rows of some queries are held
+    at once; the queries of the runs are read here.
+
+    Args:
+        runs: two runs or more, as a list or a dict {name: run}: files, dicts, tables, `Run`s.
+        method: how values become a score.
+        name: the name of the result; None: that of the method.
+        **options: each option of `Fusing`, of `Reading`, and of `Judging` that says how the runs
+            are ranked; `depth` takes so many documents of each run.
+
+    Returns:
+        A Run, whose `recipe` says how it was made.
+
+    Raises:
+        InputError: one run alone; runs that share no query; one without scores, or with an infinite
+            one, for a method of scores.
+        OptionError: an option with an impossible value, or without effect.
+
+    Warns:
+        CranfieldWarning: once, if some queries are not in all runs.
+
+    Source: Fox & Shaw, TREC-2, 1993 (CombSUM, MNZ, ANZ, MAX, MIN, MED); Cormack, Clarke &
+    Buettcher, SIGIR 2009 (RRF); Aslam & Montague, SIGIR 2001 (Borda); Lee, SIGIR 1997 (GMNZ);
+    Mourao, Martins & Magalhaes, TREC 2013 (ISR); Bailey et al., SIGIR 2017 (RBC).
+
+    >>> bm25 = {"q1": {"d1": 12.0, "d2": 9.0, "d3": 8.0}}
+    >>> dense = {"q1": {"d3": 0.9, "d2": 0.8}}
+    >>> fuse({"bm25": bm25, "dense": dense}, "rrf", k=60).to_dict()["q1"]["d3"] == 1 / 61 + 1 / 63
+    True
+    >>> fuse([bm25, dense], "sum", weights=[0.5, 0.5]).to_dict()
+    {'q1': {'d3': 0.5, 'd1': 0.5, 'd2': 0.125}}
+
+    """
+    refuse_others(fuse, options)
+    one_of("method", method, get_args(Method))
+    if name is not None and not isinstance(name, str):
+        raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
+    how, judging = Fusing.of(options).of_method(method), Judging.of(options)
+    _check(judging, how)
+    several = runs_of(runs, "strict", columns_for(Reading.of(options).columns, What.RUN))
+    if len(several) < 2:
+        raise InputError(
+            f"one run, {next(iter(several))!r}: there is nothing to fuse it with"
+            if several
+            else "no runs are given",
+            hint="fuse([run, other], ...), or a dict {name: run}.",
+        )
+    weights = np.array(how.weights_of(tuple(several)))
+    for run in several.values():
+        run.ranked_by(judging.order)  # raises what is wrong with that
+    recipe = {
+        "cranfield": __version__,
+        "method": method,
+        "norm": how.norm,
+        "absent": how.absent or "share",
+        **{one: getattr(how, one) for one, methods in PARAMETERS.items() if method in methods},
+        **({"weights": weights.tolist()} if method in WEIGHTED else {}),
+        **judging.unusual(),
+        "runs": {one: run.source or run.form for one, run in several.items()},
+    }
+    said = (f"{key} {_shown(recipe[key])}" for key in recipe if key not in _ELSEWHERE)
+    form = f"{method} of {', '.join(several)} ({', '.join(said)})"
+    rows = FusedRows([*several.values()], method, how, weights, judging, form)
+    for run in several.values():
+        if rows.needs_scores and not run.has_scores:
+            raise no_scores(run, method, how.norm)
+    found = Run(rows, name or method)
+    found.recipe = recipe
+    return found
+
+
+_ELSEWHERE = ("cranfield", "method", "runs")
+
+
+def _shown(value: Any) -> str:
+    return " ".join(f"{one:g}" for one in value) if isinstance(value, list) else f"{value}"
+
+
+def _check(judging: Judging, how: Fusing) -> None:
+    """Refuse options that a fused run cannot have."""
+    if judging.ties not in ("document", "ascending", "given"):
+        raise OptionError(
+            f"ties={judging.ties!r}: a fused run has one order; document, ascending or given"
+        )
+    if judging.duplicates not in ("refuse", "first", "best"):
+        raise OptionError(
+            f"duplicates={judging.duplicates!r}: a fused run has each document once; first or best"
+        )
+    if judging.duplicates == "best" and how.norm == "min-max-inverted":
+        raise OptionError(
+            "duplicates='best' keeps the highest score, and of distances the lowest "
+            "is the best: duplicates='first'"
+        )
+    if judging.order != "score" and how.norm == "min-max-inverted":
+        raise OptionError(f"norm='min-max-inverted' takes scores, and order={judging.order!r} none")

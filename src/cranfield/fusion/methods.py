@@ -1,0 +1,230 @@
+"""The methods of fusion: what a list gives a document, and what becomes of all that it is given.
+
+Norms make scores comparable, and methods of ranks make points of ranks: (rows,) of `Lists`. Then
+a document's values become its score: (n,) of `Found`. Each is a line or two, as its paper has it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.fusion.lists import Found, Lists, documents
+from cranfield.fusion.settings import Fusing, Method
+
+_Points = Callable[[Lists, Fusing, Floats], Floats]
+_Combined = Callable[[Found, Fusing], Floats]
+
+# ---- what a list gives; `candidates`: how many documents each query has in all lists, (n_queries,)
+
+
+def _shares(part: Floats, whole: Floats) -> Floats:
+    """Divide; 0 where the whole is 0, as in a list of one document, or of equal scores."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)
+
+
+def none(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return the scores as they are."""
+    return lists.score
+
+
+def min_max(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return scores from 0, the list's lowest, to 1, its highest."""
+    return _shares(lists.score - lists.lowest, lists.highest - lists.lowest)
+
+
+def of_highest(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return scores as a share of the list's highest; if none is above 0, of the largest size.
+
+    These are then from -1 to 0: dividing by a highest score below 0 would turn the list round.
+    """
+    return _shares(lists.score, np.where(lists.highest > 0, lists.highest, -lists.lowest))
+
+
+def of_sum(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return how far scores are above the list's lowest, as a share of the sum of that."""
+    above = lists.score - lists.lowest
+    return _shares(above, lists.total(above))
+
+
+def zmuv(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return standard deviations from the list's mean (zero mean, unit variance)."""
+    apart = lists.score - lists.total(lists.score) / lists.length
+    sd = np.sqrt(lists.total(apart * apart) / lists.length)
+    return _shares(apart, np.where(lists.highest > lists.lowest, sd, 0.0))
+
+
+def l2(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return scores as a share of the list's Euclidean length."""
+    size = np.maximum(np.abs(lists.lowest), np.abs(lists.highest))
+    scaled = _shares(lists.score, size)  # so that no square is too large, or too small
+    return _shares(scaled, np.sqrt(lists.total(scaled * scaled)))
+
+
+def by_rank(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return 1 for the first of a list, 1 / n for the last of n."""
+    return 1 - (lists.rank - 1) / lists.length
+
+
+def by_borda(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return 1 for the first, 1 / c for the last of all c documents of the query."""
+    return 1 - (lists.rank - 1) / candidates[lists.query]
+
+
+def rrf(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return 1 / (k + rank) (Cormack, Clarke & Buettcher, SIGIR 2009)."""
+    return 1 / (how.k + lists.rank)
+
+
+def inverse_squares(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return 1 / rank^2 (Mourao, Martins & Magalhaes, TREC 2013)."""
+    return 1 / lists.rank.astype(np.float64) ** 2
+
+
+def rbc(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return (1 - phi) phi^(rank - 1) (Bailey, Moffat, Scholer & Thomas, SIGIR 2017)."""
+    return (1 - how.phi) * how.phi ** (lists.rank - 1.0)
+
+
+def borda(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return c for the first, 1 for the last of all c documents (Aslam & Montague, SIGIR 2001)."""
+    return candidates[lists.query] - lists.rank + 1
+
+
+# ---- what becomes of it: by the number n of runs that returned a document
+
+
+def _sum(found: Found, how: Fusing) -> Floats:
+    """Return the weighted sum: CombSUM (Fox & Shaw, TREC-2, 1993)."""
+    return found.total(found.weight * found.value)
+
+
+def _mnz(found: Found, how: Fusing) -> Floats:
+    """Return the sum times n, or the sum of the weights of these runs: CombMNZ (the same)."""
+    return found.total(found.value) * found.total(found.weight * found.returned)
+
+
+def _gmnz(found: Found, how: Fusing) -> Floats:
+    """Return the sum times n^gamma (Lee, SIGIR 1997)."""
+    return found.total(found.value) * found.total(found.weight * found.returned) ** how.gamma
+
+
+def _anz(found: Found, how: Fusing) -> Floats:
+    """Return the weighted mean: CombANZ (Fox & Shaw)."""
+    return _shares(found.total(found.weight * found.value), found.total(found.weight))
+
+
+def _mixed(found: Found, how: Fusing) -> Floats:
+    """Return the weighted sum times the root of n."""
+    return found.total(found.weight * found.value) * np.sqrt(found.runs)
+
+
+def _log(found: Found, how: Fusing) -> Floats:
+    """Return the sum times ln n, which is 0 for a document of one run."""
+    return found.total(found.value) * np.log(found.runs)
+
+
+def _logn(found: Found, how: Fusing) -> Floats:
+    """Return the sum times ln(n + sigma)."""
+    return found.total(found.value) * np.log(found.runs + how.sigma)
+
+
+_NORMS: dict[str, _Points] = {
+    "none": none,
+    "min-max": min_max,
+    "min-max-inverted": min_max,  # of scores with the other sign
+    "max": of_highest,
+    "sum": of_sum,
+    "zmuv": zmuv,
+    "l2": l2,
+    "rank": by_rank,
+    "borda": by_borda,
+}
+_POINTS: dict[str, _Points] = {
+    "rrf": rrf,
+    "isr": inverse_squares,
+    "log_isr": inverse_squares,
+    "logn_isr": inverse_squares,
+    "rbc": rbc,
+    "borda": borda,
+}
+_COMBINED: dict[str, _Combined] = {
+    "rrf": _sum,
+    "sum": _sum,
+    "mnz": _mnz,
+    "anz": _anz,
+    "max": lambda found, how: found.highest,
+    "min": lambda found, how: found.lowest,
+    "med": lambda found, how: found.median,
+    "gmnz": _gmnz,
+    "mixed": _mixed,
+    "isr": _mnz,
+    "log_isr": _log,
+    "logn_isr": _logn,
+    "rbc": _sum,
+    "borda": _sum,
+}
+
+
+def fused(lists: Lists, method: Method, how: Fusing, weights: Floats) -> tuple[Ints, Floats]:
+    """Return a row of each document, (n,), and its score.
+
+    `weights` are of the runs: (n_runs,). `how` has no None where a method needs a value.
+    """
+    order, new = documents(lists.docs, lists.query)
+    rows = order[new]
+    doc = np.empty(len(order), np.int64)
+    doc[order] = np.cumsum(new) - 1
+    query = lists.query[rows]
+    candidates = np.bincount(query) * 1.0
+    values = _POINTS.get(method, _NORMS[str(how.norm)])(lists, how, candidates)
+    found = Found(query, doc, values, lists.weight, np.ones(len(doc), np.bool_))
+    if how.absent != "left-out":
+        shares = how.absent is None  # of Borda's points
+        by_norm = method != "borda"
+        found = _completed(found, lists, weights, how, shares=shares, by_norm=by_norm)
+    return rows, _COMBINED[method](found, how)
+
+
+def _completed(
+    found: Found,
+    lists: Lists,
+    weights: Floats,
+    how: Fusing,
+    *,
+    shares: bool,
+    by_norm: bool,
+) -> Found:
+    """Return the same with a value of each document for each run that did not return it.
+
+    With "zero" it is 0; with "lowest", the lowest of the run's list, or of nothing if that is
+    empty; `shares`: the mean of Borda's points that are left, as a share of c if `by_norm`.
+    """
+    n_queries, n_runs = int(lists.query.max(initial=-1)) + 1, len(weights)
+    n_rows = np.zeros((n_runs, n_queries))
+    np.add.at(n_rows, (lists.run, lists.query), 1)
+    there = np.zeros((len(found.query_of), n_runs), np.bool_)
+    there[found.doc, lists.run] = True
+    doc, run = np.nonzero(~there)
+    query = found.query_of[doc]
+    if shares:
+        c = np.bincount(found.query_of, minlength=n_queries) * 1.0
+        value = (c[query] - n_rows[run, query] + 1) / 2
+        value = value / c[query] if by_norm else value
+    elif how.absent == "zero":
+        value = np.zeros(len(doc))
+    else:
+        low = np.full((n_runs, n_queries), np.nan)
+        np.fmin.at(low, (lists.run, lists.query), found.value)
+        some = ~np.isnan(low[run, query])
+        doc, run, query = doc[some], run[some], query[some]
+        value = low[run, query]
+    returned = np.full(len(doc), shares and by_norm)  # by the norm, each is in every list
+    return replace(
+        found,
+        doc=np.append(found.doc, doc),
+        value=np.append(found.value, value),
+        weight=np.append(found.weight, weights[run]),
+        returned=np.append(found.returned, returned),
+    )

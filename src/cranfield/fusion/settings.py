@@ -1,0 +1,153 @@
+"""The options of fusion: how the lists of several runs become one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+from cranfield.errors import OptionError
+from cranfield.options import Options, finite, number, option
+
+Method = Literal[
+    "rrf",
+    "sum",
+    "mnz",
+    "anz",
+    "max",
+    "min",
+    "med",
+    "gmnz",
+    "mixed",
+    "isr",
+    "log_isr",
+    "logn_isr",
+    "rbc",
+    "borda",
+]
+Norm = Literal["none", "min-max", "min-max-inverted", "max", "sum", "zmuv", "l2", "rank", "borda"]
+Absent = Literal["left-out", "zero", "lowest"]
+
+# Methods of ranks, and the options that only some methods have.
+OF_RANKS = ("rrf", "isr", "log_isr", "logn_isr", "rbc", "borda")
+PARAMETERS = {"k": ("rrf",), "gamma": ("gmnz",), "sigma": ("logn_isr",), "phi": ("rbc",)}
+WEIGHTED = ("rrf", "sum", "mnz", "anz", "gmnz", "mixed", "rbc", "borda")
+
+
+def _weights(value: Any) -> list[float] | dict[str, float]:
+    """Check for weights: a number for each run, in their order, by name, or as a text of both."""
+    texts = value.split(",") if isinstance(value, str) else value
+    if isinstance(value, str) and all("=" in one for one in texts):
+        texts = dict(one.rpartition("=")[::2] for one in texts)
+    try:
+        given = [*texts.values()] if isinstance(texts, Mapping) else [*texts]
+        found = [finite(float(one) if isinstance(one, str) else one) for one in given]
+    except (TypeError, ValueError):
+        found = []
+    numbers = [float(one) for one in found if one is not None and one >= 0]
+    if not found or len(numbers) < len(found) or not any(numbers):
+        raise ValueError(
+            "a number of at least 0 for each run, not all 0: [0.7, 0.3], or {'bm25': 0.7, ...}"
+        )
+    return (
+        dict(zip(map(str, texts), numbers, strict=True)) if isinstance(texts, Mapping) else numbers
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fusing(Options):
+    """How the lists of several runs become one."""
+
+    norm: Norm | None = option(
+        None,
+        "How a run's scores are made comparable with others', for each query and run by itself. "
+        '"min-max": from 0, the lowest, to 1. "min-max-inverted": the same of distances, of which '
+        'the lowest is the best. "max", "sum" and "l2": as a share of the highest; of the sum, '
+        'less the lowest; of the root of the sum of squares. "zmuv": standard deviations from the '
+        'mean. "rank" and "borda": by the rank alone, among the documents of the list, or of all '
+        'lists. None: "min-max" for methods of scores; methods of ranks need none.',
+    )
+    weights: Any = option(
+        None,
+        "A weight for each run, of at least 0: in their order, or by name. None: all weigh the "
+        "same.",
+        _weights,
+    )
+    absent: Absent | None = option(
+        None,
+        'How a document counts that a run has not returned. "left-out": not at all. "zero": with '
+        'a score of 0. "lowest": as the last of that run\'s list. None: "left-out"; for Borda, an '
+        "equal share of the points that are left.",
+    )
+    k: float = option(60, "Of rrf: 1 / (k + rank).", number(0))
+    gamma: float = option(1.0, "Of gmnz: the power of the number of runs.", number(0))
+    sigma: float = option(0.01, "Of logn_isr: what is added to the number of runs.", number(0))
+    phi: float = option(
+        0.8, "Of rbc: how likely a user goes on to the next document.", number(0, 1)
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.phi < 1:
+            raise OptionError(f"phi={self.phi:g}: expected a number above 0 and below 1")
+        if self.sigma == 0:
+            raise OptionError("sigma=0: expected a number above 0; log_isr is logn_isr with 0")
+
+    def of_method(self, method: Method) -> "Fusing":
+        """Return the options of a method, with what None means; refuse those without effect."""
+        given = self.unusual()
+        for name, methods in PARAMETERS.items():
+            if name in given and method not in methods:
+                raise OptionError(f"{name}={given[name]:g} is of {methods[0]}, and not of {method}")
+        if self.weights is not None and method not in WEIGHTED:
+            raise OptionError(
+                f"weights: {method} has no form with weights; {', '.join(WEIGHTED)} have one"
+            )
+        norm, absent = self.norm, self.absent
+        if method in OF_RANKS:
+            if norm not in (None, "none", "min-max-inverted"):
+                raise OptionError(
+                    f"norm={norm!r} changes no rank, and {method} takes nothing but ranks: leave "
+                    "one out (min-max-inverted turns distances round)"
+                )
+            norm = norm or "none"
+        shares = "borda" in (method, norm)
+        if norm == "borda" and absent is not None:
+            raise OptionError(
+                "norm='borda' gives absent documents a share of the points: leave absent out"
+            )
+        values = {**vars(self), "norm": norm or "min-max"}
+        if not shares:
+            values["absent"] = absent or "left-out"
+        return Fusing(**values)
+
+    def weights_of(self, names: tuple[str, ...]) -> list[float]:
+        """Return the weight of each run, in their order; 1 for each without weights."""
+        weights = self.weights
+        if weights is None:
+            return [1.0] * len(names)
+        if isinstance(weights, Mapping):
+            if set(weights) != set(names):
+                raise OptionError(
+                    f"weights of {', '.join(weights)}: the runs are {', '.join(names)}"
+                )
+            return [weights[name] for name in names]
+        if len(weights) != len(names):
+            raise OptionError(f"{len(weights)} weights for {len(names)} runs: {', '.join(names)}")
+        return list(weights)
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class FusingOptions(TypedDict, total=False):
+    """The options of Fusing, as keywords of a function."""
+
+    norm: Norm | None
+    weights: Any
+    absent: Absent | None
+    k: float
+    gamma: float
+    sigma: float
+    phi: float
+
+
+# ---- end

@@ -1,0 +1,526 @@
+"""Fusion: published vectors, slow loops from the definitions, and what must hold of any runs."""
+
+import json
+import math
+import random
+import re
+import statistics
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cranfield import CranfieldWarning, InputError, OptionError, Run, evaluate, fuse, read_run
+from cranfield.arrays.ids import Ids
+from cranfield.arrays.threads import at_most
+from cranfield.cli import cli
+from cranfield.formats.block import SIZES
+from cranfield.fusion import lists, rows
+from cranfield.fusion.lists import Found
+from cranfield.fusion.settings import OF_RANKS, WEIGHTED
+
+Scored = dict[str, dict[str, float]]
+METHODS = [
+    *("rrf", "sum", "mnz", "anz", "max", "min", "med", "gmnz", "mixed"),
+    *("isr", "log_isr", "logn_isr", "rbc", "borda"),
+]
+NORMS = ["none", "min-max", "min-max-inverted", "max", "sum", "zmuv", "l2", "rank", "borda"]
+OF_SCORES = [one for one in METHODS if one not in OF_RANKS]
+BY_RANX = {"wsum": "sum", "wmnz": "mnz", "bordafuse": "borda", "w_bordafuse": "borda"}
+TRAINED = ("mapfuse", "posfuse", "probfuse", "segfuse", "slidefuse", "bayesfuse")
+
+
+def some_runs(seed: int, *, n_runs: int = 3, negative: bool = True) -> dict[str, Scored]:
+    """Runs with ties, lists of one document, queries that some lack, documents of one run only."""
+    chance = random.Random(seed)
+    runs: dict[str, Scored] = {}
+    for i in range(n_runs):
+        runs[f"r{i}"] = {}
+        for query in ("q1", "q2", "q3", "q4"):
+            if query == "q4" and i == 1:
+                continue
+            n = chance.choice([1, 2, 5, 12])
+            docs = chance.sample([f"d{j}" for j in range(15)], n)
+            low = -3 if negative else 1
+            runs[f"r{i}"][query] = {doc: chance.randint(4 * low, 40) / 4 for doc in docs}
+    return runs
+
+
+# ---- a slow loop of each definition -------------------------------------------------------------
+
+
+def ordered(scores: dict[str, float]) -> list[str]:
+    """Documents by score, then by id, both falling."""
+    return sorted(scores, key=lambda doc: (scores[doc], doc), reverse=True)
+
+
+def normed(scores: dict[str, float], norm: str, candidates: set[str]) -> dict[str, float]:
+    if norm == "min-max-inverted":
+        return normed({doc: -one for doc, one in scores.items()}, "min-max", candidates)
+    low, high, n, c = min(scores.values()), max(scores.values()), len(scores), len(candidates)
+    rank = {doc: i for i, doc in enumerate(ordered(scores), 1)}
+    above = sum(one - low for one in scores.values())
+    mean = sum(scores.values()) / n
+    sd = math.sqrt(sum((one - mean) ** 2 for one in scores.values()) / n)
+    size = math.sqrt(sum(one * one for one in scores.values()))
+    ways: dict[str, Callable[[str], float]] = {
+        "none": lambda doc: scores[doc],
+        "min-max": lambda doc: (scores[doc] - low) / (high - low) if high > low else 0,
+        "max": lambda doc: scores[doc] / (high if high > 0 else -low or 1),
+        "sum": lambda doc: (scores[doc] - low) / above if above else 0,
+        "zmuv": lambda doc: (scores[doc] - mean) / sd if high > low else 0,
+        "l2": lambda doc: scores[doc] / size if size else 0,
+        "rank": lambda doc: 1 - (rank[doc] - 1) / n,
+        "borda": lambda doc: 1 - (rank[doc] - 1) / c,
+    }
+    return {doc: ways[norm](doc) for doc in scores}
+
+
+def pointed(scores: dict[str, float], method: str, how: dict[str, Any], c: int) -> dict[str, float]:
+    ways: dict[str, Callable[[int], float]] = {
+        "rrf": lambda rank: 1 / (how["k"] + rank),
+        "isr": lambda rank: 1 / rank**2,
+        "rbc": lambda rank: (1 - how["phi"]) * how["phi"] ** (rank - 1),
+        "borda": lambda rank: c - rank + 1,
+    }
+    way = ways["isr" if method.endswith("isr") else method]
+    return {doc: way(rank) for rank, doc in enumerate(ordered(scores), 1)}
+
+
+def combined(
+    method: str, pairs: list[tuple[float, float]], n: int, sum_w: float, how: dict[str, Any]
+) -> float:
+    """The score of a document: `pairs` of values and weights, of which n runs returned it."""
+    plain, weighed = sum(v for v, _ in pairs), sum(v * w for v, w in pairs)
+    all_w = sum(w for _, w in pairs)
+    ways: dict[str, Callable[[], float]] = {
+        "mnz": lambda: plain * sum_w,
+        "isr": lambda: plain * n,
+        "log_isr": lambda: plain * math.log(n),
+        "logn_isr": lambda: plain * math.log(n + how["sigma"]),
+        "gmnz": lambda: plain * sum_w ** how["gamma"],
+        "anz": lambda: weighed / all_w if all_w else 0.0,
+        "mixed": lambda: weighed * math.sqrt(n),
+        "max": lambda: max(v for v, _ in pairs),
+        "min": lambda: min(v for v, _ in pairs),
+        "med": lambda: statistics.median(v for v, _ in pairs),
+    }
+    return ways.get(method, lambda: weighed)()
+
+
+def slowly(runs: list[Scored], method: str, norm: str, absent: str | None, **how: Any) -> Scored:
+    weights = how.get("weights") or [1.0] * len(runs)
+    found: Scored = {}
+    for query in {query for run in runs for query in run}:
+        its = [run.get(query, {}) for run in runs]
+        docs = {doc for one in its for doc in one}
+        found[query] = {}
+        values = [
+            (
+                pointed(one, method, how, len(docs))
+                if method in OF_RANKS
+                else normed(one, norm, docs)
+            )
+            if one
+            else {}
+            for one in its
+        ]
+        for doc in docs:
+            pairs = [(one[doc], w) for one, w in zip(values, weights, strict=True) if doc in one]
+            n, sum_w = len(pairs), sum(w for _, w in pairs)
+            for one, w in zip(values, weights, strict=True):
+                if doc in one:
+                    continue
+                if norm == "borda" and method not in OF_RANKS:
+                    pairs.append(((len(docs) - len(one) + 1) / 2 / len(docs), w))
+                    n, sum_w = n + 1, sum_w + w
+                elif method == "borda" and absent is None:
+                    pairs.append(((len(docs) - len(one) + 1) / 2, w))
+                elif absent == "zero":
+                    pairs.append((0.0, w))
+                elif absent == "lowest" and one:
+                    pairs.append((min(one.values()), w))
+            found[query][doc] = combined(method, pairs, n, sum_w, how)
+    return found
+
+
+def assert_same(found: Scored, expected: Scored) -> None:
+    assert found.keys() == expected.keys()
+    for query, its in expected.items():
+        assert found[query] == pytest.approx(its, rel=1e-12, abs=1e-12)
+
+
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "rrf": {"k": 7},
+    "gmnz": {"gamma": 0.5},
+    "logn_isr": {"sigma": 0.3},
+    "rbc": {"phi": 0.7},
+}
+
+
+@pytest.mark.parametrize("absent", [None, "left-out", "zero", "lowest"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_each_method_is_its_slow_loop(method: Any, absent: Any) -> None:
+    how = PARAMETERS.get(method, {})
+    for seed in range(6):
+        runs = some_runs(seed)
+        norms: Any = ["none"] if method in OF_RANKS else NORMS
+        for norm in norms:
+            if norm == "borda" and absent is not None:
+                continue
+            for weights in [None, [0.5, 0.0, 2.0]] if method in WEIGHTED else [None]:
+                found = fuse(
+                    runs, method, norm=norm, absent=absent, weights=weights, **how
+                ).to_dict()
+                expected = slowly([*runs.values()], method, norm, absent, weights=weights, **how)
+                assert_same(found, expected)
+
+
+def test_published_vectors(data: Path) -> None:
+    """Of ranx 0.3.21 and loops; equal scores keep the order shown."""
+    vectors = json.loads((data / "fusion.json").read_text())
+    runs, n = vectors["runs"], 0
+    for one in vectors["fusions"]:
+        method: Any = BY_RANX.get(one["method"], one["method"])
+        if method in TRAINED:
+            continue
+        norm: Any = None if method in OF_RANKS else one["norm"] or "none"
+        found = fuse(runs, method, norm=norm, ties="given", **one["params"]).to_dict()
+        expected = one["fused"]
+        if norm == "max":  # q3 has a list of negative scores, which ranx divides by 1e-9
+            del found["q3"], expected["q3"]
+        assert_same(found, expected)
+        n += 1
+    assert n == 88
+
+
+@pytest.mark.parametrize("norm", ["max", "none"])
+def test_negative_scores_have_no_sentinel(norm: Any) -> None:
+    """Where ranx takes -1e9 for what is absent, and divides by 1e-9."""
+    runs = [{"q": {"a": -1.0, "b": -4.0}}, {"q": {"a": 2.0, "c": 1.0}}]
+    found = fuse(runs, "max", norm=norm).to_dict()["q"]
+    size, most = {"max": (4, 2), "none": (1, 1)}[norm]
+    assert found == {"a": 2 / most, "c": 1 / most, "b": -4 / size}
+
+
+# ---- what must hold of any runs -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_the_order_of_runs_changes_no_bit(method: Any) -> None:
+    for seed in range(4):
+        runs = some_runs(seed, n_runs=4)
+        every = [
+            fuse(dict(order), method).to_dict() for order in permutations(runs.items()) if order
+        ]
+        assert all(one == every[0] for one in every)
+        assert all(list(one[query]) == list(every[0][query]) for one in every for query in every[0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_fused_with_itself_keeps_its_order(method: Any) -> None:
+    for seed in range(5):
+        run = some_runs(seed, n_runs=1, negative=False)["r0"]
+        found = fuse([run, run], method).to_dict()
+        for query, its in run.items():
+            assert list(found[query]) == ordered(its)
+
+
+@pytest.mark.parametrize("norm", NORMS[1:])
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_a_scale_does_not_matter_where_the_norm_says_so(norm: Any) -> None:
+    runs = some_runs(2, negative=False)
+    moved = {"min-max", "min-max-inverted", "sum", "zmuv", "rank", "borda"}
+    shift = 5.0 if norm in moved else 0.0
+    other = {
+        name: {q: {d: 8 * s + shift for d, s in its.items()} for q, its in run.items()}
+        for name, run in runs.items()
+    }
+    assert_same(fuse(other, "sum", norm=norm).to_dict(), fuse(runs, "sum", norm=norm).to_dict())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_no_document_is_lost(method: Any) -> None:
+    runs = some_runs(5)
+    found = fuse(runs, method).to_dict()
+    for query in found:
+        assert set(found[query]) == {doc for run in runs.values() for doc in run.get(query, {})}
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_constant_lists_and_single_documents_are_kept(norm: Any) -> None:
+    runs = [{"q": {"a": 0.1, "b": 0.1, "c": 0.1}}, {"q": {"d": 7.0}}]
+    found = fuse(runs, "sum", norm=norm).to_dict()["q"]
+    assert set(found) == set("abcd")
+    if norm in ("min-max", "min-max-inverted", "sum", "zmuv"):
+        assert set(found.values()) == {0.0}
+
+
+def test_equal_scores_are_ranked_by_id_as_everywhere() -> None:
+    runs = [{"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 2.0, "b": 1.0}}]
+    found = fuse(runs)
+    assert list(found.to_dict()["q"]) == ["b", "a"]
+    assert evaluate({"q": {"a": 1}}, found, "RR")["RR"] == 1 / 2
+
+
+def test_sums_are_rounded_once() -> None:
+    chance = np.random.default_rng(20261127)
+    n, doc = 400, np.repeat(np.arange(400), 12)
+    values = chance.normal(size=len(doc)) * 2.0 ** chance.integers(-30, 3, len(doc))
+    found = Found(
+        np.arange(n) // 20, doc, values, np.ones(len(doc)), np.ones(len(doc), np.bool_)
+    ).total(values)
+    exact = [math.fsum(values[doc == one]) for one in range(n)]
+    assert found.tolist() == exact
+
+
+def test_other_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = Ids.of_texts(["long document a", "long document b", "long document a", "c", "c"])
+    query = np.array([0, 0, 0, 0, 1])
+    monkeypatch.setattr(lists, "keyed", lambda hashes, group: np.zeros(len(hashes), np.uint64))
+    order, new = lists.documents(docs, query)
+    firsts = order[new].tolist()
+    assert int(new.sum()) == 4
+    assert {(docs[row], int(query[row])) for row in firsts} == {
+        (b"long document a", 0),
+        (b"long document b", 0),
+        (b"c", 0),
+        (b"c", 1),
+    }
+
+
+# ---- how runs are read --------------------------------------------------------------------------
+
+
+def written(folder: Path, runs: dict[str, list[tuple[str, str, float]]]) -> list[Path]:
+    found = []
+    for name, its in runs.items():
+        found.append(folder / f"{name}.run")
+        lines = (f"{q} Q0 {d} 1 {s} {name}\n" for q, d, s in its)
+        found[-1].write_text("".join(lines))
+    return found
+
+
+def of_many(seed: int, *, n_queries: int = 60) -> dict[str, list[tuple[str, str, float]]]:
+    """Rows of runs whose queries are in different orders, and of which some are missing."""
+    chance = random.Random(seed)
+    runs = {}
+    for name, most in (("a", 9), ("b", 3), ("c", 6)):
+        queries = [f"q{i}" for i in range(n_queries) if chance.random() < 0.9]
+        chance.shuffle(queries)
+        runs[name] = [
+            (query, f"d{j}", chance.randint(0, 99) / 4)
+            for query in queries
+            for j in chance.sample(range(20), chance.randint(1, most))
+        ]
+    return runs
+
+
+def as_dicts(rows_of: dict[str, list[tuple[str, str, float]]]) -> dict[str, Scored]:
+    found: dict[str, Scored] = {}
+    for name, its in rows_of.items():
+        found[name] = {}
+        for query, doc, score in its:
+            found[name].setdefault(query, {})[doc] = score
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, None, 7])
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_files_are_read_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int | None
+) -> None:
+    monkeypatch.setattr(SIZES, "bytes", 300)
+    monkeypatch.setattr(SIZES, "tail", 100)
+    monkeypatch.setattr(rows, "_AT_ONCE", 20)
+    several = of_many(1)
+    paths = written(tmp_path, several)
+    with at_most(threads):
+        fuse(paths, "mnz").write(tmp_path / "out.run")
+        found = fuse(paths, "mnz").to_dict()
+    assert_same(found, slowly([*as_dicts(several).values()], "mnz", "min-max", None))
+    order = (tmp_path / "out.run").read_bytes()
+    with at_most(1):
+        fuse(paths, "mnz").write(tmp_path / "out.run")
+    assert (tmp_path / "out.run").read_bytes() == order
+
+
+def test_queries_that_come_back_soon_are_put_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = of_many(2)
+    random.Random(3).shuffle(several["b"])
+    paths = written(tmp_path, several)
+    expected = slowly([*as_dicts(several).values()], "rrf", "none", None, k=60)
+    with pytest.warns(CranfieldWarning, match="each is fused from the runs that have it"):
+        assert_same(fuse(paths).to_dict(), expected)
+    monkeypatch.setattr(SIZES, "bytes", 300)
+    monkeypatch.setattr(SIZES, "tail", 100)
+    with pytest.warns(CranfieldWarning, match="lacks"):
+        assert_same(fuse(paths).to_dict(), expected)
+
+
+def test_a_query_that_comes_back_when_it_was_fused_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SIZES, "bytes", 100)
+    monkeypatch.setattr(SIZES, "tail", 50)
+    monkeypatch.setattr(rows, "_AT_ONCE", 1)
+    its = [(f"q{i}", "d1", 1.0) for i in range(300)]
+    paths = written(tmp_path, {"a": its, "b": [*its, ("q0", "d2", 0.5)]})
+    with pytest.raises(InputError, match="the query 'q0' comes back after many others") as refused:
+        fuse(paths).to_dict()
+    assert refused.value.source == str(paths[1])
+    read_run(paths[1]).write(tmp_path / "together.run")
+    assert fuse([paths[0], tmp_path / "together.run"]).to_dict()["q0"]["d2"] == 1 / 62
+
+
+def test_few_rows_are_held_where_runs_have_the_same_queries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SIZES, "bytes", 1000)
+    monkeypatch.setattr(SIZES, "tail", 500)
+    monkeypatch.setattr(rows, "_AT_ONCE", 100)
+    long = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(20)]
+    short = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(2)]
+    paths = written(tmp_path, {"long": long, "short": short})
+    sizes = [len(load().query.begins()) for load in fuse(paths).blocks()]
+    assert sum(sizes) == 500
+    assert len(sizes) > 50  # given out as it is read, although one is ten times as long
+
+
+@pytest.mark.parametrize("suffix", ["run", "csv", "tsv", "json", "jsonl", "parquet", "arrow"])
+def test_it_is_written_in_every_format(tmp_path: Path, suffix: str) -> None:
+    runs = some_runs(4)
+    del runs["r1"]
+    found = fuse(runs, "sum", name="mine")
+    found.write(tmp_path / f"mine.{suffix}")
+    assert read_run(tmp_path / f"mine.{suffix}").to_dict() == found.to_dict()
+
+
+def test_a_run_says_how_it_was_made() -> None:
+    found = fuse({"a": {"q": {"d": 1.0}}, "b": {"q": {"d": 2.0}}}, "sum", weights={"b": 2, "a": 1})
+    assert found.name == "sum"
+    assert (found.recipe["method"], found.recipe["norm"]) == ("sum", "min-max")
+    assert (found.recipe["weights"], list(found.recipe["runs"])) == ([1.0, 2.0], ["a", "b"])
+    assert found.form == "sum of a, b (norm min-max, absent left-out, weights 1 2)"
+    assert evaluate({"q": {"d": 1}}, found, "RR").recipe["run"] == found.form
+    assert Run({"q": {"d": 1.0}}).recipe == {}
+    assert "k 60" in fuse([{"q": ["d"]}, {"q": ["e"]}]).form
+
+
+def test_ranks_need_no_scores() -> None:
+    found = fuse([{"q": ["a", "b"]}, {"q": ["b", "c"]}]).to_dict()["q"]
+    assert found == {"b": 1 / 62 + 1 / 61, "a": 1 / 61, "c": 1 / 62}
+    assert fuse([{"q": ["a", "b"]}, {"q": ["b"]}], "sum", norm="rank").to_dict()["q"]["b"] == 1.5
+
+
+def test_only_the_first_of_each_run_are_fused() -> None:
+    runs = [{"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"c": 3.0, "b": 2.0, "a": 1.0}}]
+    assert fuse(runs, "sum", depth=2).to_dict()["q"] == {"c": 1.0, "a": 1.0, "b": 0.0}
+
+
+def test_distances_are_ranked_the_other_way_round() -> None:
+    runs = [{"q": {"near": 0.1, "far": 0.9}}, {"q": {"near": 0.2, "far": 0.3}}]
+    for method in ("rrf", "sum"):
+        assert list(fuse(runs, method, norm="min-max-inverted").to_dict()["q"]) == ["near", "far"]
+    found = fuse(runs, depth=1, norm="min-max-inverted").to_dict()["q"]
+    assert list(found) == ["near"]
+
+
+def test_rows_that_are_skipped_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("query_id,doc_id,score\nq,a,1\nq,b,x\n")
+    found = fuse([read_run(path, errors="skip"), {"q": {"b": 1.0}}])
+    assert found.write(tmp_path / "out.run").left_out.count == 1
+    with pytest.raises(InputError, match="expected a number as the score"):
+        fuse([path, {"q": {"b": 1.0}}]).to_dict()
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+A, B = {"q": {"a": 1.0}}, {"q": {"b": 1.0}}
+
+
+@pytest.mark.parametrize(
+    ("runs", "method", "options", "said"),
+    [
+        ([A], "rrf", {}, "one run, 'run': there is nothing to fuse it with"),
+        (A, "rrf", {}, "one run, 'run'"),
+        ([A, {"q": ["b"]}], "sum", {}, "has no scores, and sum with norm='min-max' adds them up"),
+        ([A, {"q": {"b": math.inf}}], "sum", {}, "has the score inf for the document 'b'"),
+        ([A, {"q2": {"b": 1.0}}], "rrf", {}, "no query is in more than one of the runs"),
+        ([A, B], "condorcet", {}, "method"),
+        ([A, B], "sum", {"norm": "softmax"}, "norm"),
+        ([A, B], "sum", {"weights": [1, math.nan]}, "a number of at least 0 for each run"),
+        ([A, B], "sum", {"weights": [1, -1]}, "a number of at least 0 for each run"),
+        ([A, B], "sum", {"weights": [1, math.inf]}, "a number of at least 0 for each run"),
+        ([A, B], "sum", {"weights": [0, 0]}, "not all 0"),
+        ([A, B], "sum", {"weights": [1, 2, 3]}, "3 weights for 2 runs"),
+        ([A, B], "sum", {"weights": {"x": 1, "y": 2}}, "weights of x, y: the runs are run, run"),
+        ([A, B], "max", {"weights": [1, 2]}, "max has no form with weights"),
+        ([A, B], "rrf", {"norm": "zmuv"}, "changes no rank"),
+        ([A, B], "sum", {"k": 3}, "k=3 is of rrf, and not of sum"),
+        ([A, B], "rrf", {"phi": 0.5}, "phi=0.5 is of rbc"),
+        ([A, B], "rbc", {"phi": 1.0}, "above 0 and below 1"),
+        ([A, B], "logn_isr", {"sigma": 0}, "sigma=0"),
+        ([A, B], "sum", {"norm": "borda", "absent": "zero"}, "leave absent out"),
+        ([A, B], "rrf", {"ties": "expected"}, "a fused run has one order"),
+        ([A, B], "rrf", {"duplicates": "each"}, "each document once"),
+        ([A, B], "sum", {"norm": "min-max-inverted", "duplicates": "best"}, "of distances"),
+        ([A, B], "rrf", {"norm": "min-max-inverted", "order": "given"}, "takes scores"),
+        ([A, B], "rrf", {"name": 3}, "what the run is called"),
+    ],
+)
+def test_what_is_wrong_is_said(runs: Any, method: Any, options: Any, said: str) -> None:
+    with pytest.raises((InputError, OptionError), match=re.escape(said)):
+        fuse(runs, method, **options).to_dict()
+
+
+def test_queries_that_a_run_lacks_are_told_once() -> None:
+    found = fuse({"a": {**A, "q2": {"b": 1.0}}, "b": B})
+    with pytest.warns(CranfieldWarning, match="Of 2 queries, b lacks 1"):
+        found.to_dict()
+    assert found.to_dict()["q2"] == {"b": 1 / 61}  # without a warning, which would be an error
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(cli, ["fuse", *arguments])
+
+
+def test_the_command_writes_a_run(demo_folder: Path, tmp_path: Path) -> None:
+    runs = [str(demo_folder / "demo" / name) for name in ("bm25.run", "dense.run")]
+    target = str(tmp_path / "hybrid.run")
+    done = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense=0.7,bm25=0.3")
+    assert done.exit_code == 0
+    assert (
+        "read as sum of bm25, dense (norm min-max, absent left-out, weights 0.3 0.7)" in done.stderr
+    )
+    expected = fuse(runs, "sum", weights=[0.3, 0.7])
+    assert read_run(target).to_dict() == expected.to_dict()
+    assert read_run(target).tag == "sum"
+    refused = invoke(*runs, "-o", runs[0])
+    assert refused.exit_code == 2
+    assert "is read by this command" in refused.stderr
+    assert invoke(runs[0], "-o", target).exit_code == 2
+    assert (
+        "expected a number of at least 0" in invoke(*runs, "-o", target, "--weights", "1,x").stderr
+    )
+
+
+def test_the_command_tells_of_queries_that_a_run_lacks(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("q1 Q0 d 1 1 a\nq2 Q0 d 1 1 a\n")
+    (tmp_path / "b.run").write_text("q1 Q0 d 1 1 b\n")
+    done = invoke(str(tmp_path / "a.run"), str(tmp_path / "b.run"), "-o", "-")
+    assert done.stdout.startswith("q1 Q0 d 1 0.03278688524590164 rrf\n")
+    assert "warning: Of 2 queries, b lacks 1" in done.stderr
