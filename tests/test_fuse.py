@@ -19,9 +19,9 @@ from cranfield.arrays.ids import Ids
 from cranfield.arrays.threads import at_most
 from cranfield.cli import cli
 from cranfield.formats.block import SIZES
-from cranfield.fusion import lists, rows
-from cranfield.fusion.lists import Found
-from cranfield.fusion.settings import OF_RANKS, WEIGHTED
+from cranfield.fusion import fused_rows, run_lists
+from cranfield.fusion.run_lists import Found
+from cranfield.fusion.fusing import OF_RANKS, WEIGHTED
 
 Scored = dict[str, dict[str, float]]
 METHODS = [
@@ -284,8 +284,8 @@ def test_sums_are_rounded_once() -> None:
 def test_other_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     docs = Ids.of_texts(["long document a", "long document b", "long document a", "c", "c"])
     query = np.array([0, 0, 0, 0, 1])
-    monkeypatch.setattr(lists, "keyed", lambda hashes, group: np.zeros(len(hashes), np.uint64))
-    order, new = lists.documents(docs, query)
+    monkeypatch.setattr(run_lists, "keyed", lambda hashes, group: np.zeros(len(hashes), np.uint64))
+    order, new = run_lists.documents(docs, query)
     firsts = order[new].tolist()
     assert int(new.sum()) == 4
     assert {(docs[row], int(query[row])) for row in firsts} == {
@@ -339,7 +339,7 @@ def test_files_are_read_side_by_side(
 ) -> None:
     monkeypatch.setattr(SIZES, "bytes", 300)
     monkeypatch.setattr(SIZES, "tail", 100)
-    monkeypatch.setattr(rows, "_AT_ONCE", 20)
+    monkeypatch.setattr(fused_rows, "_AT_ONCE", 20)
     several = of_many(1)
     paths = written(tmp_path, several)
     with at_most(threads):
@@ -372,7 +372,7 @@ def test_a_query_that_comes_back_when_it_was_fused_is_refused(
 ) -> None:
     monkeypatch.setattr(SIZES, "bytes", 100)
     monkeypatch.setattr(SIZES, "tail", 50)
-    monkeypatch.setattr(rows, "_AT_ONCE", 1)
+    monkeypatch.setattr(fused_rows, "_AT_ONCE", 1)
     its = [(f"q{i}", "d1", 1.0) for i in range(300)]
     paths = written(tmp_path, {"a": its, "b": [*its, ("q0", "d2", 0.5)]})
     with pytest.raises(InputError, match="the query 'q0' comes back after many others") as refused:
@@ -387,7 +387,7 @@ def test_few_rows_are_held_where_runs_have_the_same_queries(
 ) -> None:
     monkeypatch.setattr(SIZES, "bytes", 1000)
     monkeypatch.setattr(SIZES, "tail", 500)
-    monkeypatch.setattr(rows, "_AT_ONCE", 100)
+    monkeypatch.setattr(fused_rows, "_AT_ONCE", 100)
     long = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(20)]
     short = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(2)]
     paths = written(tmp_path, {"long": long, "short": short})

@@ -12,7 +12,7 @@ from cranfield.data.judging import Judging
 from cranfield.formats.columns import What
 from cranfield.formats.files import names_of
 from cranfield.fusion.fuse import NOT_FUSED, fuse
-from cranfield.fusion.settings import Fusing, Method
+from cranfield.fusion.fusing import Fusing, Method
 
 
 @flags.command("fuse")

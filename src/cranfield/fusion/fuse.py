@@ -10,8 +10,8 @@ from cranfield.data.run_names import runs_of
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats.columns import What
 from cranfield.formats.header import columns_for
-from cranfield.fusion.rows import FusedRows, no_scores
-from cranfield.fusion.settings import PARAMETERS, WEIGHTED, Fusing, FusingOptions, Method
+from cranfield.fusion.fused_rows import FusedRows, no_scores
+from cranfield.fusion.fusing import PARAMETERS, WEIGHTED, Fusing, FusingOptions, Method
 from cranfield.options import options_of, refuse_others, takes
 from cranfield.scoring.arguments import Reading, ReadingOptions
 from cranfield.version import __version__
@@ -45,9 +45,9 @@ def fuse(
       (sum of w)^gamma; `anz` weighted mean; `mixed` sum of w s times the root of n; `max`, `min`,
       `med`.
 
-    A list of one document, or of equal scores, gives 0 by the norms min-max, sum and zmuv; its
-    documents are still in the result. A query that some runs lack is fused from the others. Equal
-    scores are ranked by document id, and sums do not depend on the order of the runs.
+    A list of one document, or of tied ones, gives 0 by the norms min-max, sum and zmuv; its
+    documents are still in the result. A query that some runs lack is fused from the others. Tied
+    documents are ranked by id, and sums do not depend on the order of the runs.
 
     The runs are read block by block whenever the result is, and the rows of some queries are held
     at once; the queries of the runs are read here.

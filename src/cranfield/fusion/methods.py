@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.fusion.lists import Found, Lists, documents
-from cranfield.fusion.settings import Fusing, Method
+from cranfield.fusion.run_lists import Found, Lists, documents
+from cranfield.fusion.fusing import Fusing, Method
 
 _Points = Callable[[Lists, Fusing, Floats], Floats]
 _Combined = Callable[[Found, Fusing], Floats]
@@ -20,7 +20,7 @@ _Combined = Callable[[Found, Fusing], Floats]
 
 
 def _shares(part: Floats, whole: Floats) -> Floats:
-    """Divide; 0 where the whole is 0, as in a list of one document, or of equal scores."""
+    """Divide; 0 where the whole is 0, as in a list of one document, or of tied ones."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)
 
 
@@ -35,7 +35,7 @@ def min_max(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
 
 
 def of_highest(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
-    """Return scores as a share of the list's highest; if none is above 0, of the largest size.
+    """Return scores as a share of the list's highest; if that is 0 or less, of the largest size.
 
     These are then from -1 to 0: dividing by a highest score below 0 would turn the list round.
     """
@@ -170,7 +170,7 @@ _COMBINED: dict[str, _Combined] = {
 def fused(lists: Lists, method: Method, how: Fusing, weights: Floats) -> tuple[Ints, Floats]:
     """Return a row of each document, (n,), and its score.
 
-    `weights` are of the runs: (n_runs,). `how` has no None where a method needs a value.
+    `weights` has one for each run: (n_runs,). `how` has no None where a method needs a value.
     """
     order, new = documents(lists.docs, lists.query)
     rows = order[new]

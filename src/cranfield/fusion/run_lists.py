@@ -15,7 +15,7 @@ from cranfield.data.order import by_document
 class Lists:
     """Rows of some queries, list after list: a list is what a run returned for a query.
 
-    Columns are (rows,) but for `begins`.
+    Columns are (rows,), except `begins`.
     """
 
     docs: Ids
@@ -61,7 +61,7 @@ class Lists:
 class Found:
     """The documents of some queries, and the value that each list gives each of them.
 
-    The columns are (rows,), but for `query_of`: a row is a document in a list.
+    The columns are (rows,), except `query_of`: a row is a document in a list.
     """
 
     query_of: Ints  # (n,) the query of each document
@@ -104,13 +104,15 @@ class Found:
     def highest(self) -> Floats:
         """Each document's highest value: (n,)."""
         values, begins, _ = self._falling
-        return values[begins]
+        found: Floats = values[begins]
+        return found
 
     @property
     def lowest(self) -> Floats:
         """Each document's lowest value: (n,)."""
         values, begins, counts = self._falling
-        return values[begins + counts - 1]
+        found: Floats = values[begins + counts - 1]
+        return found
 
     @property
     def median(self) -> Floats:

@@ -58,7 +58,7 @@ class Fusing(Options):
 
     norm: Norm | None = option(
         None,
-        "How a run's scores are made comparable with others', for each query and run by itself. "
+        "How a run's scores are made comparable with others', for each query and run alone. "
         '"min-max": from 0, the lowest, to 1. "min-max-inverted": the same of distances, of which '
         'the lowest is the best. "max", "sum" and "l2": as a share of the highest; of the sum, '
         'less the lowest; of the root of the sum of squares. "zmuv": standard deviations from the '
