@@ -20,8 +20,8 @@ from cranfield.arrays.threads import at_most
 from cranfield.cli import cli
 from cranfield.formats.block import SIZES
 from cranfield.fusion import fused_rows, run_lists
-from cranfield.fusion.run_lists import Found
 from cranfield.fusion.fusing import OF_RANKS, WEIGHTED
+from cranfield.fusion.run_lists import Found
 
 Scored = dict[str, dict[str, float]]
 METHODS = [

@@ -18,9 +18,9 @@ from cranfield.data.regroup import regrouped
 from cranfield.data.run import Run
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Errors, LeftOut, Load, Role, Rows
-from cranfield.fusion.run_lists import Lists
-from cranfield.fusion.methods import fused
 from cranfield.fusion.fusing import OF_RANKS, Fusing, Method
+from cranfield.fusion.methods import fused
+from cranfield.fusion.run_lists import Lists
 from cranfield.notes import Note, warn_of
 from cranfield.render.numbers import queries_of
 

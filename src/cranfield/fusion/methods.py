@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.fusion.run_lists import Found, Lists, documents
 from cranfield.fusion.fusing import Fusing, Method
+from cranfield.fusion.run_lists import Found, Lists, documents
 
 _Points = Callable[[Lists, Fusing, Floats], Floats]
 _Combined = Callable[[Found, Fusing], Floats]
