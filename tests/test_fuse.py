@@ -18,6 +18,7 @@ from cranfield import CranfieldWarning, InputError, OptionError, Run, evaluate, 
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.threads import at_most
 from cranfield.cli import cli
+from cranfield.errors import DuplicateError
 from cranfield.formats.block import SIZES
 from cranfield.fusion import fused_rows, run_lists
 from cranfield.fusion.fusing import OF_RANKS, WEIGHTED
@@ -284,16 +285,18 @@ def test_sums_are_rounded_once() -> None:
 def test_other_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     docs = Ids.of_texts(["long document a", "long document b", "long document a", "c", "c"])
     query = np.array([0, 0, 0, 0, 1])
-    monkeypatch.setattr(run_lists, "keyed", lambda hashes, group: np.zeros(len(hashes), np.uint64))
-    order, new = run_lists.documents(docs, query)
-    firsts = order[new].tolist()
-    assert int(new.sum()) == 4
-    assert {(docs[row], int(query[row])) for row in firsts} == {
+    monkeypatch.setattr(run_lists, "keyed", lambda hashes, group: np.ones(len(hashes), np.uint64))
+    rows, doc = run_lists.documents(docs, query)
+    assert {(docs[row], int(query[row])) for row in rows.tolist()} == {
         (b"long document a", 0),
         (b"long document b", 0),
         (b"c", 0),
         (b"c", 1),
     }
+    assert len(rows) == 4
+    assert doc[0] == doc[2]
+    assert len({*doc.tolist()}) == 4
+    assert [docs[row] for row in rows[doc].tolist()] == docs.to_list()
 
 
 # ---- how runs are read --------------------------------------------------------------------------
@@ -444,6 +447,15 @@ def test_rows_that_are_skipped_are_counted(tmp_path: Path) -> None:
         fuse([path, {"q": {"b": 1.0}}]).to_dict()
 
 
+def test_documents_that_occur_twice_are_refused_or_counted() -> None:
+    rows = [("q", "a", 3.0), ("q", "b", 2.0), ("q", "a", 1.0)]
+    with pytest.raises(DuplicateError, match="the document 'a' occurs twice"):
+        fuse([Run(rows, "twice"), {"q": {"b": 1.0}}]).to_dict()
+    found = fuse([Run(rows, "twice"), {"q": {"b": 1.0}}], duplicates="first")
+    assert found.to_dict()["q"] == {"b": 1 / 62 + 1 / 61, "a": 1 / 61}
+    assert ["twice" in note.text for note in found.rows.notes] == [True]
+
+
 # ---- what is refused ----------------------------------------------------------------------------
 
 A, B = {"q": {"a": 1.0}}, {"q": {"b": 1.0}}
@@ -503,9 +515,7 @@ def test_the_command_writes_a_run(demo_folder: Path, tmp_path: Path) -> None:
     target = str(tmp_path / "hybrid.run")
     done = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense=0.7,bm25=0.3")
     assert done.exit_code == 0
-    assert (
-        "read as sum of bm25, dense (norm min-max, absent left-out, weights 0.3 0.7)" in done.stderr
-    )
+    assert "made sum of bm25, dense (norm min-max, absent left-out, weights 0.3 0.7)" in done.stderr
     expected = fuse(runs, "sum", weights=[0.3, 0.7])
     assert read_run(target).to_dict() == expected.to_dict()
     assert read_run(target).tag == "sum"

@@ -71,9 +71,11 @@ def refuse_own_input(source: str, target: str) -> None:
         raise OptionError(f"{printable(target)}: is read by this command; name another file")
 
 
-def say_written(run: Run, written: Written, target: str, source: str, kept: Judging) -> None:
+def say_written(
+    run: Run, written: Written, target: str, source: str, kept: Judging, verb: str = "read as"
+) -> None:
     """Say what was understood, how much was written, and what was left out of `source`."""
-    _say(run.form, written.left_out, written.rows, target, source)
+    _say(run.form, written.left_out, written.rows, target, source, verb)
     _say_twice(written.repeated, kept, source)
     if run.made_of is not None:
         note(run.made_of.note(written.chunks, written.rows).text)
@@ -82,10 +84,17 @@ def say_written(run: Run, written: Written, target: str, source: str, kept: Judg
         note(f"this format has no place for the column {name}: it was left out; .tsv has one")
 
 
-def _say(form: str, left_out: LeftOut, n_rows: int, target: str, source: str = "IN") -> None:
+def _say(
+    form: str,
+    left_out: LeftOut,
+    n_rows: int,
+    target: str,
+    source: str = "IN",
+    verb: str = "read as",
+) -> None:
     """Say what was understood, and what was left out."""
     note(
-        f"read as {form}; wrote {n_rows:,} rows to {'standard output' if target == '-' else target}"
+        f"{verb} {form}; wrote {n_rows:,} rows to {'standard output' if target == '-' else target}"
     )
     if left_out.count:
         note(left_out.said(source))

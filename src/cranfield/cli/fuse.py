@@ -58,5 +58,5 @@ def command(
     refuse_two_inputs(*runs)
     chosen: Any = {**how.unusual(), **judging.unusual()}
     found = fuse(data.read_runs(runs), method, name, **chosen)
-    say_written(found, found.write(target, format), target, "the runs", judging)
+    say_written(found, found.write(target, format), target, "the runs", judging, "made")
     say_notes(found.rows.notes)

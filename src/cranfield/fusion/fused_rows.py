@@ -16,6 +16,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, placed
 from cranfield.data.regroup import regrouped
 from cranfield.data.run import Run
+from cranfield.data.run_notes import duplicates_of
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Errors, LeftOut, Load, Role, Rows
 from cranfield.fusion.fusing import OF_RANKS, Fusing, Method
@@ -24,7 +25,7 @@ from cranfield.fusion.run_lists import Lists
 from cranfield.notes import Note, warn_of
 from cranfield.render.numbers import queries_of
 
-_AT_ONCE = 1 << 16  # rows of all runs together that are fused at once, about
+_AT_ONCE = 1 << 17  # rows of all runs together that are fused at once, about
 _LAG = 24  # blocks: more than threads read at the same time
 
 
@@ -37,6 +38,7 @@ class Part(NamedTuple):
     rank: Ints  # (rows,)
     score: Floats | None  # (rows,) None: nothing needs it
     left_out: LeftOut
+    repeated: LeftOut  # rows whose document another row has
 
     def size(self, place: int) -> int:
         """Return how many rows a query has."""
@@ -100,7 +102,8 @@ class FusedRows(Rows):
         given: set[bytes] = set()
         ready: list[bytes] = []
         came: list[tuple[int, int]] = []
-        counts, n_rows, left_out = [0] * len(runs), 0, LeftOut()
+        counts, repeated = [0] * len(runs), [LeftOut()] * len(runs)
+        n_rows, left_out = 0, LeftOut()
         for i, part in in_threads(_read, _loads(readings, came)):
             came.append((i, 0 if part is None else len(part.queries)))
             if part is None:
@@ -109,6 +112,7 @@ class FusedRows(Rows):
             else:
                 now, left_out = part.queries, left_out + part.left_out
                 counts[i] += len(now)
+                repeated[i] += part.repeated
                 for at, query in enumerate(now):
                     its = waiting.setdefault(query, [])
                     if query in given or any(one[0] == i for one in its):
@@ -126,10 +130,15 @@ class FusedRows(Rows):
                         yield _Batch(ready, [waiting.pop(one) for one in ready], left_out)
                         ready, n_rows, left_out = [], 0, LeftOut()
         yield _Batch(ready, [waiting.pop(one) for one in ready], left_out)
-        self._tell(counts, len(given))
+        self._tell(counts, repeated, len(given))
 
-    def _tell(self, counts: Sequence[int], n_queries: int) -> None:
-        """Say if runs lack queries that others have; refuse runs that share none."""
+    def _tell(self, counts: Sequence[int], repeated: Sequence[LeftOut], n_queries: int) -> None:
+        """Note which runs lack queries that others have, or have documents more than once.
+
+        Refuses runs that share no query.
+        """
+        if self.notes:  # as of every time before
+            return
         lacks = [
             f"{run.name} lacks {n_queries - n:,}"
             for run, n in zip(self._runs, counts, strict=True)
@@ -138,15 +147,22 @@ class FusedRows(Rows):
         if n_queries and sum(counts) == n_queries:
             raise InputError(
                 f"no query is in more than one of the runs {', '.join(map(_name, self._runs))}",
+                source=self._runs[0].source,
                 hint="Check that all name queries in the same way.",
             )
-        if lacks and not self.notes:
+        notes = [
+            duplicates_of(run.name, one, self._judging.duplicates)
+            for run, one in zip(self._runs, repeated, strict=True)
+            if one.count
+        ]
+        if lacks:
             text = (
                 f"Of {queries_of(n_queries)}, {', '.join(lacks)}: each is fused from the runs that "
                 "have it."
             )
-            self.notes = (Note("missing-queries", "warning", text, len(lacks)),)
-            warn_of(self.notes)
+            notes.append(Note("missing-queries", "warning", text, count=len(lacks)))
+        self.notes = tuple(notes)
+        warn_of(notes)
 
     def part(self, run: Run, load: Load) -> Part:
         """Read a block of one of the runs, and rank it."""
@@ -167,8 +183,8 @@ class FusedRows(Rows):
             score = None if score is None else score[kept]
         queries = [*whole.queries.to_list(), *whole.block.empty]
         starts = np.append(starts, np.full(len(whole.block.empty), starts[-1]))
-        left_out = whole.block.left_out + whole.repeated
-        return Part(queries, starts, docs.compact(), rank, score, left_out)
+        left_out, repeated = whole.block.left_out, whole.repeated
+        return Part(queries, starts, docs.compact(), rank, score, left_out, repeated)
 
     def _scores(self, whole: Grouped, run: Run) -> Floats:
         """Return the scores, which are finite: (rows,)."""
@@ -193,7 +209,8 @@ class FusedRows(Rows):
             return Block(none, none, columns, left_out=batch.left_out, empty=batch.queries)
         rows, score = fused(lists, self._method, self._how, self._weights)
         query = lists.query[rows]
-        by_query = query.argsort(kind="stable")
+        small = np.min_scalar_type(len(batch.queries))  # of which up to two bytes take one pass
+        by_query = query.astype(small).argsort(kind="stable")
         query, rows, score = query[by_query], rows[by_query], score[by_query] + 0.0  # no -0.0
         counts = np.bincount(query, minlength=len(batch.queries))
         codes = np.flatnonzero(counts)
@@ -240,7 +257,7 @@ class FusedRows(Rows):
             np.repeat(np.concatenate(query), sizes),
             runs,
             np.concatenate(rank),
-            np.concatenate(score) if self.needs_scores else np.full(len(runs), np.nan),
+            np.concatenate(score) if self.needs_scores else np.zeros(0),
             np.cumsum(sizes) - sizes,
             self._weights[runs],
         )

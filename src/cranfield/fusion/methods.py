@@ -172,10 +172,7 @@ def fused(lists: Lists, method: Method, how: Fusing, weights: Floats) -> tuple[I
 
     `weights` has one for each run: (n_runs,). `how` has no None where a method needs a value.
     """
-    order, new = documents(lists.docs, lists.query)
-    rows = order[new]
-    doc = np.empty(len(order), np.int64)
-    doc[order] = np.cumsum(new) - 1
+    rows, doc = documents(lists.docs, lists.query)
     query = lists.query[rows]
     candidates = np.bincount(query) * 1.0
     values = _POINTS.get(method, _NORMS[str(how.norm)])(lists, how, candidates)

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import keyed
+from cranfield.arrays.byte_strings import keyed, spread
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.arrays.rows import changes
-from cranfield.data.order import by_document
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +20,7 @@ class Lists:
     query: Ints  # numbered from 0
     run: Ints  # numbered from 0
     rank: Ints  # from 1
-    score: Floats  # NaN where nothing needs it
+    score: Floats  # none, if nothing needs them
     begins: Ints  # (lists,) the row where each begins
     weight: Floats  # of the run
 
@@ -81,10 +79,9 @@ class Found:
         greatest = np.zeros(int(query.max(initial=-1)) + 1)
         np.maximum.at(greatest, query, np.abs(values))
         exponent = np.maximum(np.frexp(greatest)[1], _LEAST_EXPONENT)
-        coarse = np.ldexp(1.0, exponent - 40)[query]
-        high = np.rint(values / coarse) * coarse
-        fine = coarse * 2.0**-48
-        low = np.rint((values - high) / fine) * fine
+        coarse, parts = (np.ldexp(1.0, one)[query] for one in (exponent - 40, 40 - exponent))
+        high = np.rint(values * parts) * coarse
+        low = np.rint((values - high) * (parts * 2.0**48)) * (coarse * 2.0**-48)
         found: Floats = np.bincount(self.doc, high, n)
         found += np.bincount(self.doc, low, n)
         return found
@@ -125,30 +122,26 @@ class Found:
 _LEAST_EXPONENT = -900  # so that no unit of what is cut is 0
 
 
-def documents(docs: Ids, query: Ints) -> tuple[Ints, Bools]:
-    """Return the rows by document, and which of these are the first of one.
+def documents(docs: Ids, query: Ints) -> tuple[Ints, Ints]:
+    """Return a row of each document of a query, (n,), and each row's document, from 0: (rows,).
 
-    Rows are sorted by a part of a hash of query and document, with their places in the other bits.
-    That this put all rows of a document together, and no others, is then checked.
+    A table has a place for each hash of query and document: rows that find another document there
+    look in the next table, of other hashes.
     """
-    n = len(docs)
-    n_bits = max(n - 1, 1).bit_length()
-    bits = np.uint64(n_bits)
-    hashes = docs.hash()
-    words = keyed(hashes, query)
-    words *= _ODD  # so that the first bits depend on all
-    words >>= bits
-    words <<= bits
-    words |= np.arange(n, dtype=np.uint64)
-    words.sort()
-    order = (words & np.uint64((1 << n_bits) - 1)).astype(np.int64)
-    words >>= bits
-    new = changes(words)
-    if np.array_equal(changes(hashes[order], query[order]), new):
-        again = np.flatnonzero(~new) if docs.n_words > 1 else order[:0]  # else hashes tell them all
-        if docs.equal(order[again], docs, order[again - 1]).all():
-            return order, new
-    return by_document(docs, query, None)
-
-
-_ODD = np.uint64(0x9E3779B97F4A7C15)
+    n, hashes = len(docs), docs.hash()
+    words, n_bits = keyed(hashes, query), max(n.bit_length() + 1, 8)
+    table, shift = np.empty(1 << n_bits, np.int64), np.uint64(64 - n_bits)
+    row_of = np.empty(n, np.int64)
+    rows, its_hash, its_query = np.arange(n), hashes, query  # those that have no document yet
+    while len(rows):
+        words = spread(words)
+        places = (words >> shift).view(np.int64)
+        table[places] = rows
+        row_of[rows] = found = table[places]
+        same = (hashes[found] == its_hash) & (query[found] == its_query)
+        if docs.n_words > 1:  # else a hash is that of one id
+            same[same] = docs.equal(rows[same], docs, found[same])
+        left = ~same
+        rows, its_hash, its_query, words = (one[left] for one in (rows, its_hash, its_query, words))
+    is_first = row_of == np.arange(n)
+    return np.flatnonzero(is_first), (np.cumsum(is_first) - 1)[row_of]
