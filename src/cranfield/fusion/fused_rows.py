@@ -208,10 +208,11 @@ class FusedRows(Rows):
             columns = {"score": np.zeros(0)} if with_scores else {}
             return Block(none, none, columns, left_out=batch.left_out, empty=batch.queries)
         rows, score = fused(lists, self._method, self._how, self._weights)
-        query = lists.query[rows]
+        query = lists.query.take(rows)
         small = np.min_scalar_type(len(batch.queries))  # of which up to two bytes take one pass
         by_query = query.astype(small).argsort(kind="stable")
-        query, rows, score = query[by_query], rows[by_query], score[by_query] + 0.0  # no -0.0
+        query, rows = query.take(by_query), rows.take(by_query)
+        score = score.take(by_query) + 0.0  # no -0.0
         counts = np.bincount(query, minlength=len(batch.queries))
         codes = np.flatnonzero(counts)
         starts = np.append(0, np.cumsum(counts[codes]))
@@ -230,7 +231,7 @@ class FusedRows(Rows):
         return Block(
             ids.take(query).compact(),
             docs.take(order).compact(),
-            {"score": score[order]} if with_scores else {},
+            {"score": score.take(order)} if with_scores else {},
             left_out=batch.left_out,
             empty=[batch.queries[i] for i in np.flatnonzero(counts == 0)],
         )
@@ -259,7 +260,7 @@ class FusedRows(Rows):
             np.concatenate(rank),
             np.concatenate(score) if self.needs_scores else np.zeros(0),
             np.cumsum(sizes) - sizes,
-            self._weights[runs],
+            self._weights.take(runs),
         )
 
 

@@ -173,7 +173,7 @@ def fused(lists: Lists, method: Method, how: Fusing, weights: Floats) -> tuple[I
     `weights` has one for each run: (n_runs,). `how` has no None where a method needs a value.
     """
     rows, doc = documents(lists.docs, lists.query)
-    query = lists.query[rows]
+    query = lists.query.take(rows)
     candidates = np.bincount(query) * 1.0
     values = _POINTS.get(method, _NORMS[str(how.norm)])(lists, how, candidates)
     found = Found(query, doc, values, lists.weight, np.ones(len(doc), np.bool_))

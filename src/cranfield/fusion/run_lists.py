@@ -75,11 +75,11 @@ class Found:
         sums have no error: the order of the runs does not change the last bit.
         """
         n = len(self.query_of)
-        query = self.query_of[self.doc]
+        query = self.query_of.take(self.doc)
         greatest = np.zeros(int(query.max(initial=-1)) + 1)
         np.maximum.at(greatest, query, np.abs(values))
         exponent = np.maximum(np.frexp(greatest)[1], _LEAST_EXPONENT)
-        coarse, parts = (np.ldexp(1.0, one)[query] for one in (exponent - 40, 40 - exponent))
+        coarse, parts = (np.ldexp(1.0, one).take(query) for one in (exponent - 40, 40 - exponent))
         high = np.rint(values * parts) * coarse
         low = np.rint((values - high) * (parts * 2.0**48)) * (coarse * 2.0**-48)
         found: Floats = np.bincount(self.doc, high, n)
@@ -126,7 +126,7 @@ def documents(docs: Ids, query: Ints) -> tuple[Ints, Ints]:
     """Return a row of each document of a query, (n,), and each row's document, from 0: (rows,).
 
     A table has a place for each hash of query and document: rows that find another document there
-    look in the next table, of other hashes.
+    look in the next table, of other hashes. (`take` lets other threads run; `[]` does not.)
     """
     n, hashes = len(docs), docs.hash()
     words, n_bits = keyed(hashes, query), max(n.bit_length() + 1, 8)
@@ -137,11 +137,11 @@ def documents(docs: Ids, query: Ints) -> tuple[Ints, Ints]:
         words = spread(words)
         places = (words >> shift).view(np.int64)
         table[places] = rows
-        row_of[rows] = found = table[places]
-        same = (hashes[found] == its_hash) & (query[found] == its_query)
+        row_of[rows] = found = table.take(places)
+        same = (hashes.take(found) == its_hash) & (query.take(found) == its_query)
         if docs.n_words > 1:  # else a hash is that of one id
             same[same] = docs.equal(rows[same], docs, found[same])
         left = ~same
         rows, its_hash, its_query, words = (one[left] for one in (rows, its_hash, its_query, words))
     is_first = row_of == np.arange(n)
-    return np.flatnonzero(is_first), (np.cumsum(is_first) - 1)[row_of]
+    return np.flatnonzero(is_first), (np.cumsum(is_first) - 1).take(row_of)
