@@ -521,8 +521,71 @@ def test_a_query_that_the_model_did_not_label_is_counted(quiet: None) -> None:
     labelled = some(human)
     kept = {query: docs for query, docs in model.items() if query != next(iter(labelled))}
     found = prediction_powered(kept, runs, "P@5", human=labelled)
-    assert "1 query with human labels and none by the model: left out." in str(found)
+    assert "human labels of queries without a model's label left out" in str(found)
+    assert "no-model-label" in notes(found)
     assert found.means["P@5"]["new"].labelled == 11
+
+
+def test_a_model_whose_scores_are_constant_tells_nothing_of_chance(quiet: None) -> None:
+    one = np.full(5, 0.1 + 0.2)
+    assert off_by_chance(one, np.full(12, 0.1 + 0.2)) is None
+
+
+def test_labels_below_0_are_told_as_none(quiet: None) -> None:
+    human, model, runs = collection()
+    labelled = some(human)
+    query = next(iter(labelled))
+    labelled[query] = dict.fromkeys(labelled[query], -1)
+    found = prediction_powered(model, runs, "P@5", human=labelled)
+    assert f"{len(labelled[query]):,} human labels below 0" in str(found)
+
+
+def test_relevant_documents_that_people_did_not_see_are_told(quiet: None) -> None:
+    human, model, runs = collection()
+    labelled = some(human)
+    retrieved = {q: {d for run in runs.values() for d in run[q]} for q in labelled}
+    pooled = {q: {d: g for d, g in its.items() if d in retrieved[q]} for q, its in labelled.items()}
+    model = {q: {**its, "unseen": 3} for q, its in model.items()}
+    found = prediction_powered(model, runs, ["P@5", "R@5"], human=pooled)
+    (text,) = (one.text for one in found.notes if one.code == "few-of-all")
+    assert text.startswith("R@5 depends on documents that the model labelled and people did not")
+    both = {q: {d: g for d, g in model[q].items() if d in pooled[q]} for q in pooled}
+    for labels in (both, {q: model[q] for q in pooled}):
+        means = [evaluate(labels, run, "R@5")["R@5"] for run in runs.values()]
+        assert f"{mean(means):.4f}" in text
+    assert "few-of-all" not in notes(prediction_powered(model, runs, "P@5", human=pooled))
+
+
+def test_probabilities_that_cannot_be_are_told(quiet: None) -> None:
+    human, model, runs = collection()
+    rows = [
+        {"query_id": q, "doc_id": d, "relevance": g, "query_probability": 1.0}
+        for q, its in some(human).items()
+        for d, g in its.items()
+    ]
+    found = prediction_powered(model, runs, "P@5", human=rows)
+    assert "12 labelled queries stand for 12, and there are 40" in str(found)
+
+
+def test_no_interval_where_nothing_varies(quiet: None) -> None:
+    model = {"new": {f"q{i}": i % 5 / 4 for i in range(40)}}
+    human = {"new": dict.fromkeys((f"q{i}" for i in range(5)), 0.5)}
+    one = prediction_powered(model, human=human, lam=0).means["score"]["new"]
+    assert (one.mean, one.low, one.high, one.human_low) == (0.5, None, None, None)
+
+
+def test_the_order_of_labelled_documents_changes_no_bit(quiet: None) -> None:
+    human, model, runs = collection()
+    rows = [
+        {"query_id": q, "doc_id": d, "relevance": g, "probability": 0.3 + (len(d) + i) % 5 / 10}
+        for i, (q, its) in enumerate(human.items())
+        for d, g in list(its.items())[:4]
+    ]
+    every = [
+        prediction_powered(model, runs, "DCG@5", human=order).rows()
+        for order in (rows, rows[::-1], rows[1::2] + rows[::2])
+    ]
+    assert every[0] == every[1] == every[2]
 
 
 def test_what_cannot_be_estimated_is_refused() -> None:

@@ -185,3 +185,32 @@ def test_ids_that_are_odd_come_back(tmp_path: Path) -> None:
         writer.writeheader()
         writer.writerows(rows)
     assert read_qrels(path).to_dict() == {'q,"1': dict.fromkeys(sorted(run['q,"1']), 1)}
+
+
+def test_what_cannot_be_drawn_or_is_not_enough_is_told() -> None:
+    found = pool(JUDGED, RUNS, by="chance", draw="queries", n=1)
+    codes = {note.code: note.text for note in found.notes}
+    assert codes["nothing-pooled"].startswith("1 of 3 queries of the judgments have no pooled")
+    assert "nDCG, AP and R depend on relevant documents that no run found" in str(found)
+    assert "--human" in str(found)
+    unjudged = pool(JUDGED, RUNS, by="chance", n=2, unjudged=True)
+    assert "--human" not in str(unjudged)
+    for options in ({"draw": "queries"}, {"likely": "rank"}):
+        with pytest.raises(OptionError, match="state by='chance', too"):
+            pool(JUDGED, RUNS, **options)  # type: ignore[arg-type]
+
+
+def test_ids_of_the_file_for_labelling_are_not_quoted(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("q1 Q0 =d 1 1 a\n")
+    (tmp_path / "a.qrels").write_text("q1 0 =d 1\n")
+    done = invoke(
+        "pool",
+        f"{tmp_path}/a.qrels",
+        f"{tmp_path}/a.run",
+        "--formulas",
+        "quoted",
+        "--format",
+        "csv",
+    )
+    assert done.exit_code == 2
+    assert "the labels are to be read back" in done.stderr

@@ -245,3 +245,18 @@ def test_the_command_says_what_the_function_says(tmp_path: Path) -> None:
     direct = reproduce(str(qrels), paths[:2], paths[2:], "AP")["AP"]
     assert again[1]["effect_ratio"]["value"] == direct["n"].quantities["effect_ratio"].value
     assert again[0]["rmse"]["value"] == direct["b"].quantities["rmse"].value
+
+
+def test_odd_pairs_and_collections_are_told() -> None:
+    a, b = ({f"q{i}": (i * step % 7) / 7 for i in range(12)} for step in (2, 3))
+    turned = reproduce(None, {"a": a, "b": b}, {"b": b, "a": a})
+    assert "runs are paired by their places: a with b" in str(turned)
+    assert "paired by their places" not in str(reproduce(None, {"a": a, "b": b}, {"a": a, "b": b}))
+    qrels = {f"q{i}": {"d": 1, "e": 0} for i in range(12)}
+    one, other = (
+        {q: ["d", "e"] if i % n else ["e", "d"] for i, q in enumerate(qrels)} for n in (2, 3)
+    )
+    same = reproduce(qrels, [one, other], [other, one], other_qrels=qrels)
+    assert "The two collections have the same queries" in str(same)
+    with pytest.raises(InputError, match="one original run, and other judgments"):
+        reproduce(qrels, [one], [other], other_qrels=qrels)

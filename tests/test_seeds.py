@@ -13,6 +13,7 @@ from helpers.commands import invoke
 from scipy import stats
 
 from cranfield import (
+    CranfieldWarning,
     InputError,
     OptionError,
     compare,
@@ -514,3 +515,10 @@ def test_options_that_do_not_go_with_groups_are_refused_in_words() -> None:
         gate(both(), baseline="b", margin=0.1, groups="{}-s*", trained_again=True, test="bounded")
     with pytest.raises(OptionError, match="applies to limits"):
         gate(both(), at_least={"score": 0.2}, groups="{}-s*", trained_again=True)
+
+
+def test_copies_of_a_run_are_no_seeds() -> None:
+    scores = {"a1": {f"q{i}": i / 20 for i in range(20)}, "b": {f"q{i}": 0.5 for i in range(20)}}
+    scores["a2"] = dict(scores["a1"])
+    with pytest.warns(CranfieldWarning, match="Runs of a have the same scores on every query"):
+        compare(scores, groups={"a": ["a1", "a2"]})

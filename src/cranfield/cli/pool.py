@@ -6,6 +6,7 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.data.judging import Judging
+from cranfield.errors import OptionError
 from cranfield.pools.pool import NOT_POOLED, PoolSettings, pool
 
 
@@ -32,6 +33,10 @@ def command(
     cranfield pool demo/qrels.txt demo/*.run --depth 20 --unjudged -o labels.csv
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)
+    if form.formulas == "quoted":
+        raise OptionError(
+            "--formulas quoted changes ids, and the labels are to be read back: leave it out"
+        )
     judgments = data.read_qrels(qrels, judging.duplicates)
     chosen: Any = {**settings.unusual(), **judging.unusual()}
     show(pool(judgments, data.read_runs(runs), **chosen), form)

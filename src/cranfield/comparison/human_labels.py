@@ -172,7 +172,9 @@ def _result(
     An estimate itself may be out of the range, and is then an end.
     """
 
-    def limits(of: Powered) -> tuple[float, float]:
+    def limits(of: Powered) -> tuple[float | None, float | None]:
+        if of.error == 0:  # nothing varies among the labelled ones: it is not known what would
+            return None, None
         low, high = (float(end[0]) for end in t_interval(_moments(of, sample), settings.alpha))
         least, most = min(ends[0], of.estimate), max(ends[1], of.estimate)
         return max(low, least), min(high, most)

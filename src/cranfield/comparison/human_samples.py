@@ -64,7 +64,7 @@ def sampled(
         human, columns=columns_for(reading.columns, What.QRELS), duplicates=judging.duplicates
     )
     found = _of_labels(ours, ours.source, judged, alignment, lam)
-    return found._replace(notes=[*_without_label(judged), *found.notes])
+    return found._replace(notes=[*_without_label(judged, ours), *found.notes])
 
 
 def _of_labels(
@@ -79,8 +79,24 @@ def _of_labels(
     return _of_queries(ours, theirs, judged, lam)
 
 
-def _without_label(judged: Qrels) -> Iterator[Note]:
-    """Warn where rows of the human labels were left out."""
+def _without_label(judged: Qrels, ours: Aligned) -> Iterator[Note]:
+    """Warn where rows of the human labels were left out, or say nothing."""
+    known = judged.codes_of(ids_of(ours.query_ids))
+    of_ours = np.zeros(len(judged.query_ids), np.bool_)
+    of_ours[known[known >= 0]] = True
+    if n := int((~of_ours[judged.query]).sum()):
+        other = judged.query_ids[int(np.flatnonzero(~of_ours)[0])]
+        text = (
+            f"{number_of(n, 'human label')} of queries without a model's label left out, as of "
+            f"{other!r:.80}."
+        )
+        yield Note("no-model-label", "warning", text, int((~of_ours).sum()), count=n)
+    if n := int((judged.grade < 0).sum()):
+        text = (
+            f"{number_of(n, 'human label')} below 0, which says that nobody judged the document: "
+            "it counts as one without a label. What remains is not drawn by chance."
+        )
+        yield Note("labels-below-0", "warning", text, count=n)
     if n := judged.left_out.count:
         text = (
             f"{number_of(n, 'row')} of the human labels left out, the first for this: "
@@ -127,9 +143,13 @@ def _of_queries(ours: Aligned, theirs: Aligned, judged: Qrels | None, lam: float
         ]
         return by_queries(columns[0], columns[1], columns[2], chance, lam)
 
-    notes = [*_on_sample(len(shared), len(theirs.query_ids), len(ours.query_ids), chance)]
+    notes = [*_on_sample(len(shared), len(ours.query_ids), chance)]
+    if judged is None and (n_alone := len(theirs.query_ids) - len(shared)):
+        text = f"{number_of(n_alone, 'query', 'queries')} with human scores alone: left out."
+        notes.append(Note("no-model-label", "warning", text, n_alone))
     notes += _not_by_chance(ours, f, chance)
-    notes += _little_labelled(ours, theirs, np.array(shared), rows)
+    little = [*_little_labelled(ours, theirs, np.array(shared), rows)]
+    notes += little or _few_of_all(ours, judged, rows)
     if len(ours.names) > 1:
         notes += _few_differ(ours, y)
     n = len(shared)
@@ -154,14 +174,8 @@ def _chances(judged: Qrels, query_ids: Sequence[str]) -> Floats | None:
     return found
 
 
-def _on_sample(n: int, n_theirs: int, n_all: int, chance: Floats | None) -> Iterator[Note]:
+def _on_sample(n: int, n_all: int, chance: Floats | None) -> Iterator[Note]:
     """Say how the labelled queries were drawn, as far as that is known."""
-    if n_theirs > n:
-        text = (
-            f"{number_of(n_theirs - n, 'query', 'queries')} with human labels and none by the "
-            "model: left out."
-        )
-        yield Note("no-model-label", "info", text, n_theirs - n)
     if n == n_all:
         text = "All queries have human labels: the model's count for nothing."
         yield Note("all-labelled", "info", text, n)
@@ -176,11 +190,18 @@ def _on_sample(n: int, n_theirs: int, n_all: int, chance: Floats | None) -> Iter
         how = f"{short(low)} each" if low == high else f"from {short(low)} to {short(high)}"
         text = f"{n:,} queries drawn by chance, with a probability of {how} (query_probability)."
         yield Note("sample", "info", text, n)
+        if not n_all / 2 <= (stood_for := float((1 / chance).sum())) <= 2 * n_all:
+            text = (
+                f"By these probabilities, {n:,} labelled queries stand for {stood_for:,.0f}, and "
+                f"there are {n_all:,}: is query_probability right?"
+            )
+            yield Note("probabilities", "warning", text, n)
 
 
 def _not_by_chance(ours: Aligned, f: Floats, chance: Floats | None) -> Iterator[Note]:
     """Warn where the labelled queries do not look drawn by chance, by the model's own labels."""
     n = f.shape[1]
+    weight = np.ones(n) if chance is None else 1 / chance
     for m, measure in enumerate(ours.measures):
         mine, every = (means(part.T) for part in (f[m], ours.values[m]))  # over the systems
         t = off_by_chance(mine, every, chance)
@@ -188,7 +209,7 @@ def _not_by_chance(ours: Aligned, f: Floats, chance: Floats | None) -> Iterator[
             continue
         text = (
             f"The labelled queries do not look drawn by chance: by the model's labels their mean "
-            f"{measure} is {number(float(means(mine[:, None])[0]))}, that of all queries "
+            f"{measure} is {number(float(np.average(mine, weights=weight)))}, that of all queries "
             f"{number(float(means(every[:, None])[0]))} (p {probability(p)}). Were "
             f"{'easy' if (t > 0) == ours.rising(measure) else 'hard'} ones chosen? Then the "
             "interval does not hold."
@@ -235,6 +256,49 @@ def _little_labelled(ours: Aligned, theirs: Aligned, shared: Ints, rows: Ints) -
         return
 
 
+def _few_of_all(ours: Aligned, judged: Qrels | None, rows: Ints) -> Iterator[Note]:
+    """Warn where the model's scores depend on documents that people did not label.
+
+    Of the labelled queries, the model's own labels of those documents alone that people labelled
+    are to give the same scores.
+    """
+    source = ours.source
+    if judged is None or source is None or source.qrels.in_groups or judged.in_groups:
+        return
+    query_ids = [ours.query_ids[row] for row in rows.tolist()]
+    model, people = (one.of(query_ids).to_dict() for one in (source.qrels, judged))
+    both = {
+        query: {doc: grade for doc, grade in model[query].items() if doc in people.get(query, {})}
+        for query in query_ids
+        if query in model
+    }
+    both = {query: docs for query, docs in both.items() if docs}
+    if not both:
+        return
+    measures, alignment = list(ours.measures), Alignment(missing="zero")
+    less = align(Qrels(both), dict(source.runs), measures, alignment, source.judging)
+    place = {query: i for i, query in enumerate(less.query_ids)}
+    for m, measure in enumerate(ours.measures):
+        whole = ours.values[m][rows]
+        part = np.array(
+            [
+                less.values[m][place[query]] if query in place else np.zeros(len(ours.names))
+                for query in query_ids
+            ]
+        )
+        if not (np.abs(whole - part) > _ROUNDING).any():
+            continue
+        text = (
+            f"{measure} depends on documents that the model labelled and people did not, also on "
+            "relevant ones that no run found: by the model's labels its mean over the labelled "
+            f"queries is {number(whole.mean().item())}, and {number(part.mean().item())} without "
+            "these. So far off may the human scores be, which the interval does not know: label "
+            "what is missing, or take a measure of retrieved documents alone, such as P@10."
+        )
+        yield Note("few-of-all", "warning", text, len(rows))
+        return
+
+
 # ---- single documents that people labelled -------------------------------------------------------
 
 
@@ -264,6 +328,7 @@ def _of_documents(ours: Aligned, source: Evaluated, judged: Qrels, lam: float | 
     of_ours[known[known >= 0]] = np.flatnonzero(known >= 0)
     query = of_ours[judged.query]
     rows = np.flatnonzero((query >= 0) & (judged.grade >= 0))
+    rows = rows[np.lexsort((judged.docs.numbers()[rows], query[rows]))]  # whatever their order
     if not len(rows):
         raise NothingSharedError(
             "no document with a human label belongs to a query with the model's labels",

@@ -142,6 +142,8 @@ def off_by_chance(f: Floats, every: Floats, chance: Floats | None = None) -> flo
     True
     """
     n, n_all = len(f), len(every)
+    if not _variance(every):
+        return None
     weight = np.ones(n) if chance is None else 1 / chance
     weight = weight / total(weight)
     middle = total(weight * f)

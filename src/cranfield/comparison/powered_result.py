@@ -37,8 +37,8 @@ class PoweredMean:
     system: str
     other: str | None  # of a difference: the baseline
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     error: float
     p: float | None
     p_adjusted: float | None
@@ -47,8 +47,8 @@ class PoweredMean:
     labelled: int
     worth: float | None
     human: float
-    human_low: float
-    human_high: float
+    human_low: float | None
+    human_high: float | None
     model: float
 
 

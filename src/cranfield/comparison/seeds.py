@@ -158,6 +158,13 @@ def on_training(groups: Sequence[Group]) -> Iterator[Note]:
             "three runs in 93% and more."
         )
         yield Note("two-runs", "warning", text, len(pairs))
+    same = [printable(one.name) for one in groups if _has_twins(one)]
+    if same:
+        text = (
+            f"Runs of {', '.join(same)} have the same scores on every query: are they one run? "
+            "Copies are no seeds, and make p and intervals of training again too small."
+        )
+        yield Note("same-runs", "warning", text, count=len(same))
     alone = [printable(one.name) for one in groups if not one.tells]
     if alone:
         text = (
@@ -166,6 +173,12 @@ def on_training(groups: Sequence[Group]) -> Iterator[Note]:
             "deterministic= (--deterministic)."
         )
         yield Note("one-seed", "info", text, len(alone))
+
+
+def _has_twins(one: Group) -> bool:
+    """Tell whether two runs of a system have the same scores under every measure."""
+    columns = {one.values[:, :, i].tobytes() for i in range(len(one.runs))}
+    return len(columns) < len(one.runs)
 
 
 class Spread(NamedTuple):

@@ -20,7 +20,7 @@ from cranfield.comparison.settings import (
 )
 from cranfield.data.judging import Judging
 from cranfield.data.ranking import Rankings
-from cranfield.errors import InputError, MeasureError, NothingSharedError
+from cranfield.errors import InputError, MeasureError, NothingSharedError, printable
 from cranfield.notes import Note, merged
 from cranfield.options import refuse_others, takes
 from cranfield.orderings.rbo import rbo
@@ -279,9 +279,16 @@ def reproduce(
             f"{number_of(len(theirs.names), 'reproduced run')}",
             hint="Each original run needs its reproduction, in the same order.",
         )
+    if other_qrels is not None and len(ours.names) < 2:
+        raise InputError(
+            "one original run, and other judgments for its reproduction: between two collections "
+            "only the gain over a baseline is compared",
+            hint="Give the baseline before it, on both sides.",
+        )
     sides = ("original", ours), ("reproduced", theirs)
     notes = merged([(name, note) for name, one in sides for note in one.notes], of_all=2)
     shared = other_qrels is None
+    notes += _oddly_paired(ours, theirs, shared=shared)
     orders: list[dict[str, Estimate]] = [{} for _ in ours.names]
     if shared:
         ours, theirs, left_out = _paired(ours, theirs)
@@ -300,6 +307,22 @@ def reproduce(
         settings,
         (ours.recipe, theirs.recipe),
     )
+
+
+def _oddly_paired(ours: Aligned, theirs: Aligned, *, shared: bool) -> Iterator[Note]:
+    """Warn where names or queries say that runs are not paired as they should be."""
+    if set(ours.names) == set(theirs.names) and ours.names != theirs.names:
+        text = (
+            "Both sides have the same names, in another order, and runs are paired by their "
+            f"places: {printable(ours.names[0])} with {printable(theirs.names[0])}."
+        )
+        yield Note("other-order", "warning", text)
+    if not shared and set(ours.query_ids) == set(theirs.query_ids):
+        text = (
+            "The two collections have the same queries. If they are one collection, leave "
+            "other_qrels (--other-qrels) out: its queries are then compared one by one."
+        )
+        yield Note("same-queries", "warning", text, len(ours.query_ids))
 
 
 def _paired(ours: Aligned, theirs: Aligned) -> tuple[Aligned, Aligned, list[Note]]:

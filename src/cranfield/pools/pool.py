@@ -65,6 +65,8 @@ class PoolSettings(Options):
             raise OptionError("by='chance' draws n documents or queries: state n (-n 200)")
         if self.by != "chance" and self.n is not None:
             raise OptionError(f"n={self.n} is drawn by chance: state by='chance', too")
+        if self.by != "chance" and (self.draw != "documents" or self.likely != "equal"):
+            raise OptionError("draw and likely say what is drawn by chance: state by='chance', too")
         if self.draw == "queries" and self.likely != "equal":
             raise OptionError("likely='rank' applies to documents: queries are equally likely")
 
@@ -221,7 +223,7 @@ def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
         len(query_ids),
         len(every),
         {"cranfield": __version__, "runs": list(several), **judging.unusual()},
-        tuple(_notes(settings, len(every), len(query_ids))),
+        tuple(_notes(settings, len(every), len(query_ids), len(judgments.query_ids))),
     )
 
 
@@ -301,15 +303,30 @@ def drawn(chance: Floats, generator: np.random.Generator) -> Bools:
     return found
 
 
-def _notes(settings: PoolSettings, n_pooled: int, n_queries: int) -> list[Note]:
-    """Say what to do with the rows, and where all are drawn."""
+def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int) -> list[Note]:
+    """Say what to do with the rows, what they are not enough for, and where all are drawn."""
     found = []
+    draws_queries = settings.by == "chance" and settings.draw == "queries"
+    if draws_queries and n_queries < n_judged and not settings.unjudged:
+        text = (
+            f"{n_judged - n_queries:,} of {n_judged:,} queries of the judgments have no pooled "
+            "document, and cannot be drawn: a mean estimated from the labels is that of the "
+            "others. Leave these queries out of the judgments for it."
+        )
+        found.append(Note("nothing-pooled", "warning", text, n_judged - n_queries))
     n_all = n_pooled if settings.draw == "documents" else n_queries
     if settings.n is not None and settings.n >= n_all:
         text = f"All {n_all:,} {settings.draw} are to be labelled: there are no more."
         found.append(Note("all-drawn", "info", text, count=n_all))
     text = "Fill in the column relevance of the file (-o labels.csv), and read it as judgments"
-    if settings.by == "chance":
+    if settings.by == "chance" and not settings.unjudged:
         text += ": --human labels.csv, beside those of a model"
     found.append(Note("to-label", "info", f"{text}."))
+    if draws_queries and not settings.unjudged:
+        text = (
+            "Enough for measures of retrieved documents, such as P@10. nDCG, AP and R depend on "
+            "relevant documents that no run found, too: these need labels, or such measures are "
+            "estimated too high."
+        )
+        found.append(Note("retrieved-alone", "info", text))
     return found
