@@ -598,3 +598,14 @@ def test_a_third_qrels_in_the_place_of_a_run_is_told(files: list[str], tmp_path:
     done = invoke(*files[:2], str(third))
     assert done.exit_code == 2
     assert f"--qrels {third}" in done.stderr
+
+
+def test_grades_below_0_are_told() -> None:
+    found = agreement({"q": {"a": 1, "b": -1}}, {"q": {"a": 1, "b": 0}})
+    assert "1 grade of A below 0, compared as any other" in str(found)
+
+
+def test_which_two_of_several_assessors_share_nothing_is_told() -> None:
+    a, b, c = ({query: {"d": 1, "e": 0}} for query in ("q1", "q1", "q2"))
+    with pytest.raises(NothingSharedError, match="These are the assessors A and third"):
+        agreement(a, b, others={"third": c})

@@ -11,7 +11,14 @@ import numpy as np
 from cranfield.arrays.ranked import Floats
 from cranfield.assessors.agreement import Agreement
 from cranfield.assessors.beyond_chance import coefficients_of, judgments_of
-from cranfield.assessors.judgments import WHOLE_GRADES, agreed, confusion, of_matrix, two_judgments
+from cranfield.assessors.judgments import (
+    WHOLE_GRADES,
+    TwoJudgments,
+    agreed,
+    confusion,
+    of_matrix,
+    two_judgments,
+)
 from cranfield.assessors.relabel import on_scale, relabelled
 from cranfield.assessors.stability import Stability, stabilities
 from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
@@ -20,7 +27,7 @@ from cranfield.data.meeting import notes_on
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.data.run_names import runs_of
-from cranfield.errors import MeasureError, OptionError
+from cranfield.errors import MeasureError, NothingSharedError, OptionError, printable
 from cranfield.formats.block import Duplicates
 from cranfield.formats.columns import What
 from cranfield.formats.header import columns_for
@@ -167,6 +174,8 @@ def _of_several(
 ) -> Agreement:
     first, second, *others = qrels
     recipe["assessors"] = len(qrels)
+    for name in others:
+        _shared(first, name, qrels)
     found = {
         name: replace(
             _of_two(qrels[first], qrels[name], runs, measures, how, {**recipe}, name), second=name
@@ -176,7 +185,7 @@ def _of_several(
     pairs = {}
     if others:
         for a, b in combinations(qrels, 2):
-            pairs[a, b] = agreed(two_judgments(qrels[a], qrels[b]), recipe["rel"], pooled=True)[0]
+            pairs[a, b] = agreed(_shared(a, b, qrels), recipe["rel"], pooled=True)[0]
     judged = judgments_of([*qrels.values()])
     return replace(
         found[second],
@@ -184,6 +193,14 @@ def _of_several(
         others={name: found[name] for name in others},
         pairs=pairs,
     )
+
+
+def _shared(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments:
+    """Match two of several assessors' judgments; an error says which two."""
+    try:
+        return two_judgments(qrels[a], qrels[b])
+    except NothingSharedError as error:
+        raise error.because(f"These are the assessors {a} and {printable(b)}.") from None
 
 
 def _of_two(
@@ -202,6 +219,13 @@ def _of_two(
     n = len(two.query_ids)
     are = number_of(n, "query is", "queries are")
     notes = [Note("in-both", "info", f"{are} judged in both qrels.", n)]
+    for name, its in (("A", two.a), (second, two.b)):
+        if below := int((its < 0).sum()):
+            text = (
+                f"{number_of(below, 'grade')} of {printable(name)} below 0, compared as any other: "
+                "where -1 says that nobody judged the document, leave such rows out."
+            )
+            notes.append(Note("below-0", "warning", text, count=below))
     for name, n in (("A", two.queries_only_a), (second, two.queries_only_b)):
         if n:
             are = number_of(n, "query is", "queries are")

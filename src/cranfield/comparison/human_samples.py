@@ -60,9 +60,11 @@ def sampled(
     """
     if ours.source is None:
         return _of_queries(ours, _scores(human, ours, alignment), None, lam)
-    judged = as_qrels(
-        human, columns=columns_for(reading.columns, What.QRELS), duplicates=judging.duplicates
-    )
+    columns = columns_for(reading.columns, What.QRELS)
+    try:
+        judged = as_qrels(human, columns=columns, duplicates=judging.duplicates)
+    except InputError as error:
+        raise error.because("These are the human labels: each row needs one.") from None
     found = _of_labels(ours, ours.source, judged, alignment, lam)
     return found._replace(notes=[*_without_label(judged, ours), *found.notes])
 
@@ -328,7 +330,7 @@ def _of_documents(ours: Aligned, source: Evaluated, judged: Qrels, lam: float | 
     of_ours[known[known >= 0]] = np.flatnonzero(known >= 0)
     query = of_ours[judged.query]
     rows = np.flatnonzero((query >= 0) & (judged.grade >= 0))
-    rows = rows[np.lexsort((judged.docs.numbers()[rows], query[rows]))]  # whatever their order
+    rows = rows[np.lexsort((judged.docs.numbers()[rows], query[rows]))]  # in any order
     if not len(rows):
         raise NothingSharedError(
             "no document with a human label belongs to a query with the model's labels",
