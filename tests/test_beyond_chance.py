@@ -274,9 +274,22 @@ def test_further_assessors_on_the_command_line(tmp_path: Path) -> None:
         in invoke(*("agreement", a, "--confusion", b, "--qrels", crowd)).stderr
     )
     assert (
-        "two files have the same name"
+        "a file is named twice"
         in invoke(*("agreement", a, b, "--qrels", crowd, "--qrels", crowd)).stderr
     )
+
+
+def test_assessors_whose_files_have_one_name_are_called_by_their_paths(tmp_path: Path) -> None:
+    paths = []
+    for folder in "xyzw":
+        (tmp_path / folder).mkdir()
+        paths.append(tmp_path / folder / "qrels.txt")
+        paths[-1].write_text(f"q0 0 d0 1\nq1 0 d1 {int(folder in 'xz')}\n")
+    x, y, z, w = map(str, paths)
+    done = invoke("agreement", x, y, "--qrels", z, "--qrels", w, "--format", "csv")
+    assert done.exit_code == 0
+    assert z in done.stdout
+    assert w in done.stdout
 
 
 def test_assessors_that_cannot_be_compared_are_refused_in_words() -> None:

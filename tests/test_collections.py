@@ -509,3 +509,9 @@ def test_no_name_of_a_collection_breaks_a_table() -> None:
     assert "<b>" not in found.to_html()
     assert r"\%\_\$" in found.to_latex()
     assert not math.isnan(found["score"]["new0"].difference)
+
+
+def test_a_baseline_that_is_no_system_is_told() -> None:
+    scores = {"old": {"q1": 0.1, "q2": 0.2}, "new": {"q1": 0.3, "q2": 0.1}}
+    with pytest.raises(InputError, match="there is no system 'odl'"):
+        compare_collections({"x": scores, "y": scores}, baseline="odl")

@@ -522,3 +522,9 @@ def test_copies_of_a_run_are_no_seeds() -> None:
     scores["a2"] = dict(scores["a1"])
     with pytest.warns(CranfieldWarning, match="Runs of a have the same scores on every query"):
         compare(scores, groups={"a": ["a1", "a2"]})
+
+
+def test_groups_of_one_run_each_are_told() -> None:
+    scores = {name: {f"q{i}": i / 20 for i in range(20)} for name in ("a-s1", "b-s1")}
+    with pytest.warns(CranfieldWarning, match="Each group has one run"):
+        compare(scores, groups="{}-s*")

@@ -61,9 +61,13 @@ def command(
         raise click.UsageError("name a second qrels, or the rates of one with --confusion FILE")
     if confusion is not None and others:
         raise OptionError("--qrels is a further assessor, and --confusion has no second one")
+    if len(set(others)) < len(others):
+        raise OptionError("--qrels: a file is named twice")
     names_of = [stem_of(Source(one)) for one in others]
-    if len(set(names_of)) < len(names_of):
-        raise OptionError("--qrels: two files have the same name")
+    names_of = [
+        path if name in ("A", "B") or names_of.count(name) > 1 else name
+        for path, name in zip(others, names_of, strict=True)
+    ]
     refuse_two_inputs(qrels_a, *files, *others, *([confusion] if confusion else []))
     n_qrels = 1 if confusion is None else 0
     try:

@@ -100,7 +100,8 @@ def command(
         flags.refuse_options({"alpha"}, "applies to intervals: add --intervals")
     if not with_intervals or human is not None:
         of_clusters = {one.name for one in options_of(Clustering)}
-        flags.refuse_options(of_clusters, "applies to intervals by --intervals alone")
+        why = "applies to intervals: add --intervals"
+        flags.refuse_options(of_clusters, why if human is None else "does not go with --human")
     if human is None:
         flags.refuse_options({"lam"}, "applies to human labels beside a model's: add --human")
     else:

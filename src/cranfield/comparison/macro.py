@@ -250,6 +250,11 @@ def averaged(
     baseline = None
     if not settings.all_pairs:
         baseline = settings.baseline or next(iter(complete), None)
+    if baseline is not None and baseline not in names:
+        raise InputError(
+            f"the baseline: there is no system {baseline!r:.80}",
+            hint=f"The systems are {', '.join(map(printable, names))}.",
+        )
     said = [*notes, *_lacking(there, len(aligned), list(aligned))]
     if len(complete) < 2 or (baseline is not None and baseline not in complete):
         what = f"{baseline!r:.80} has no run on some" if len(complete) > 1 else "no two systems"

@@ -144,6 +144,9 @@ def notes_on(groups: Sequence[Group]) -> list[Note]:
 def on_training(groups: Sequence[Group]) -> Iterator[Note]:
     """Yield notes on what a comparison of such means is about, and on what it cannot say."""
     if all(len(one.runs) == 1 for one in groups):
+        if groups:
+            text = "Each group has one run: it is as if there were no groups."
+            yield Note("one-run-each", "warning", text, count=len(groups))
         return
     text = (
         "Tests and intervals are about these trained models. Those of training again allow for "

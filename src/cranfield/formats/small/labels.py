@@ -69,7 +69,11 @@ def cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
         raise origin.error(None, f"has no labels {by!r:.80}; it has {names}")
     found = next(iter(kinds.values()), {}) if by is None else kinds[by]
     if not found:
-        raise origin.error(None, "holds no label of a query")
+        raise origin.error(
+            None,
+            "holds no label of a query",
+            "Expected a column query_id, and one of labels beside it.",
+        )
     return {query: _shown(label) for query, label in found.items()}
 
 
@@ -154,7 +158,11 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
             "numbers, such as lengths, are put into ranges.",
         )
     if not labels:
-        raise origin.error(None, "holds no label of a query")
+        raise origin.error(
+            None,
+            "holds no label of a query",
+            "Expected a column query_id, and one of labels beside it.",
+        )
     return LabelRows(labels, tuple(notes))
 
 
