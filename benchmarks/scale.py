@@ -171,6 +171,20 @@ def many(qrels: str, *runs: str) -> str:
     return hashlib.sha256(repr(systems.means()).encode()).hexdigest()[:12]
 
 
+def read_and_write(result: str, *runs: str) -> str:
+    """Only read runs, and write another one."""
+    from cranfield import read_run
+
+    return f"{reading(*runs)}, wrote {read_run(result).write(f'{result}.copy.run').rows:,}"
+
+
+def fusing(result: str, *runs: str) -> str:
+    """Fuse runs by their ranks, and write the result."""
+    from cranfield import fuse
+
+    return f"wrote {fuse(list(runs)).write(f'{result}.copy.run').rows:,}"
+
+
 def in_process(qrels: str, run: str) -> str:
     """Evaluate tables twice; return what the second time took, and a hash of the means."""
     from cranfield import evaluate, read_qrels, read_run
@@ -301,7 +315,10 @@ def peak_memory() -> float:
 
 SIDES: dict[str, Callable[..., str]] = {
     one.__name__: one
-    for one in (evaluation, judgments, reading, many, in_process, on_spark, ranking_evaluator)
+    for one in (
+        *(evaluation, judgments, reading, many, in_process, on_spark, ranking_evaluator),
+        *(read_and_write, fusing),
+    )
 }
 
 
@@ -427,6 +444,39 @@ def many_runs(folder: Path, given: argparse.Namespace) -> list[Side]:
     return [*sides, *before, Side("one of them", ("many", str(qrels), paths[0]))]
 
 
+def fusion(folder: Path, given: argparse.Namespace) -> list[Side]:
+    """Return 12 runs of 1,000 documents a query that are read, and that are fused.
+
+    A query has 3,000 documents, which each run scores with an error of its own.
+    """
+    from cranfield import fuse
+
+    chance, n_queries = np.random.default_rng(SEED), max(1, given.rows // 1000)
+    paths = [folder / f"fused-{n_queries}-{i}.run" for i in range(12)]
+    if not paths[-1].exists():
+        files = [path.open("w") for path in paths]
+        for query in range(n_queries):
+            docs = chance.choice(8_800_000, 3_000, replace=False)
+            level = chance.gumbel(size=len(docs)) * 2 + 10
+            for i, file in enumerate(files):
+                scores = level + chance.normal(size=len(docs)) * 1.5
+                top = (-scores).argsort()[:1000]
+                pairs = zip(docs[top].tolist(), scores[top].tolist(), strict=True)
+                file.writelines(
+                    f"q{query} Q0 {doc} {rank} {score:.6f} s{i}\n"
+                    for rank, (doc, score) in enumerate(pairs, 1)
+                )
+        for file in files:
+            file.close()
+    result = folder / f"fused-{n_queries}.run"
+    fuse(list(paths)).write(result)
+    every = str(result), *map(str, paths)
+    return [
+        Side("read, and result written", ("read_and_write", *every), given.before),
+        Side("fused", ("fusing", *every)),
+    ]
+
+
 def spark(folder: Path, given: argparse.Namespace) -> list[Side]:
     """Return one process, Spark with cranfield, and Spark's own evaluator, on the same Parquet.
 
@@ -456,6 +506,7 @@ BENCHMARKS: dict[str, Callable[[Path, argparse.Namespace], list[Side]]] = {
     "bytes": bytes_a_query,
     "shuffled": shuffled,
     "runs": many_runs,
+    "fusion": fusion,
     "spark": spark,
 }
 

@@ -515,3 +515,16 @@ def test_a_baseline_that_is_no_system_is_told() -> None:
     scores = {"old": {"q1": 0.1, "q2": 0.2}, "new": {"q1": 0.3, "q2": 0.1}}
     with pytest.raises(InputError, match="there is no system 'odl'"):
         compare_collections({"x": scores, "y": scores}, baseline="odl")
+
+
+def test_the_order_of_collections_changes_no_bit() -> None:
+    chance = np.random.default_rng(3)
+    every = {
+        f"c{i}": {name: dict(enumerate(chance.random(9 + i))) for name in ("old", "new")}
+        for i in range(4)
+    }
+    pairs = [
+        compare_collections(dict(order))["score"]["new"]
+        for order in (every.items(), reversed(every.items()))
+    ]
+    assert pairs[0] == pairs[1]

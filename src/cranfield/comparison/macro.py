@@ -336,10 +336,12 @@ def _result(
     """Return the comparison of macro averages under one measure."""
     first = next(iter(aligned.values()))
     rising = first.rising(columns[0])
-    values = [
-        one.column(column)[:, [one.names.index(name) for name in names]]
-        for one, column in zip(aligned.values(), columns, strict=True)
-    ]
+    of_each = {
+        key: one.column(column)[:, [one.names.index(name) for name in names]]
+        for (key, one), column in zip(aligned.items(), columns, strict=True)
+    }
+    place = {key: i for i, key in enumerate(sorted(of_each))}  # who is flipped when: by name alone
+    values = [of_each[key] for key in place]
     code = np.repeat(np.arange(len(values)), [len(one) for one in values])
     strata = Strata(np.concatenate(values), code)
     left, right = np.triu_indices(len(names), 1)
@@ -366,7 +368,7 @@ def _result(
         MacroSystem(
             name,
             float(macro[i]),
-            dict(zip(aligned, means[:, i].tolist(), strict=True)),
+            {key: float(means[place[key], i]) for key in aligned},
             None if ranks is None else float(ranks[i]),
         )
         for i, name in enumerate(names)
