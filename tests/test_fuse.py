@@ -528,6 +528,15 @@ def test_the_command_writes_a_run(demo_folder: Path, tmp_path: Path) -> None:
     )
 
 
+def test_the_run_that_comes_with_the_package_is_made_again(demo_folder: Path) -> None:
+    """It was made by a script of its own, with 30 documents a query and six decimals."""
+    demo = demo_folder / "demo"
+    found = fuse([demo / "bm25.run", demo / "dense.run"]).to_dict()
+    for query, its in read_run(demo / "fusion.run").to_dict().items():
+        assert list(its)[:10] == list(found[query])[:10]
+        assert {doc: found[query][doc] for doc in its} == pytest.approx(its, abs=5.1e-7)
+
+
 def test_the_command_tells_of_queries_that_a_run_lacks(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text("q1 Q0 d 1 1 a\nq2 Q0 d 1 1 a\n")
     (tmp_path / "b.run").write_text("q1 Q0 d 1 1 b\n")
