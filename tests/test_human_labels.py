@@ -28,6 +28,7 @@ from cranfield.comparison.alignment import align
 from cranfield.comparison.powered import Powered, by_documents, by_queries, off_by_chance
 from cranfield.data.judge import judge
 from cranfield.data.qrels import Qrels
+from cranfield.pools.pool import chances, drawn
 from cranfield.scoring.added import added
 
 Y = [0.2, 0.5, 0, 0.7, 0.4, 0.9, 0.1, 0.6, 0.3, 0.5]
@@ -565,6 +566,36 @@ def test_probabilities_that_cannot_be_are_told(quiet: None) -> None:
     ]
     found = prediction_powered(model, runs, "P@5", human=rows)
     assert "12 labelled queries stand for 12, and there are 40" in str(found)
+
+
+@pytest.mark.parametrize(("n", "spread"), [(15, 0.5), (15, 1.2), (30, 1.2)])
+def test_very_unequal_probabilities_hold_as_rarely_as_the_note_says(n: int, spread: float) -> None:
+    chance, held, worth = np.random.default_rng(20261127), 0, []
+    for _ in range(1_000):
+        truth = chance.beta(0.6, 0.6, 400)
+        model = np.clip(truth + chance.normal(0, 0.2, 400), 0, 1)
+        likely = chances(np.exp(chance.normal(0, spread, 400)), n)
+        got = drawn(likely, chance)
+        found = by_queries(truth[got], model[got], model[~got], likely[got])
+        half = stats.t.ppf(0.975, n - 1) * found.error
+        held += abs(found.estimate - 0.5) <= half
+        weight = 1 / likely[got]
+        worth.append(weight.sum() ** 2 / (weight**2).sum())
+    assert np.mean(worth) < 20
+    assert stats.binom.ppf(0.0005, 1_000, 0.82) <= held <= stats.binom.ppf(0.9995, 1_000, 0.92)
+
+
+def test_very_unequal_probabilities_are_told(quiet: None) -> None:
+    human, model, runs = collection()
+    rows = [
+        {"query_id": q, "doc_id": d, "relevance": g, "query_probability": 0.9 if i else 0.05}
+        for i, (q, its) in enumerate(some(human).items())
+        for d, g in its.items()
+    ]
+    found = prediction_powered(model, runs, "P@5", human=rows)
+    weights = [20.0, *[1 / 0.9] * 11]
+    worth = sum(weights) ** 2 / sum(one * one for one in weights)
+    assert f"worth about {worth:.1f} equally likely ones" in str(found)
 
 
 def test_no_interval_where_nothing_varies(quiet: None) -> None:

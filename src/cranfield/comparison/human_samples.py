@@ -26,6 +26,7 @@ from cranfield.scoring.arguments import Reading
 
 _BY_CHANCE = 0.01  # with a smaller p, the labelled ones do not look drawn by chance
 _ROUNDING = 1e-9
+_FEW_EFFECTIVE = 20  # labelled queries, as many equally likely ones as they are worth
 _FEW_DIFFER = 10  # queries on which two systems differ
 _FEW_DOCUMENTS = 30  # labelled ones, with fewer of which intervals were seen to hold less often
 _FEW_RELEVANT = 10  # and of these, relevant ones
@@ -192,6 +193,14 @@ def _on_sample(n: int, n_all: int, chance: Floats | None) -> Iterator[Note]:
         how = f"{short(low)} each" if low == high else f"from {short(low)} to {short(high)}"
         text = f"{n:,} queries drawn by chance, with a probability of {how} (query_probability)."
         yield Note("sample", "info", text, n)
+        worth = float((1 / chance).sum() ** 2 / (1 / chance**2).sum())
+        if low < high and worth < _FEW_EFFECTIVE:
+            text = (
+                f"Their probabilities differ so much that the {n:,} labelled queries are worth "
+                f"about {number(worth, 1)} equally likely ones: with fewer than {_FEW_EFFECTIVE}, "
+                "95% intervals held in 82 to 92% of simulated cases."
+            )
+            yield Note("unequal", "warning", text, n)
         if not n_all / 2 <= (stood_for := float((1 / chance).sum())) <= 2 * n_all:
             text = (
                 f"By these probabilities, {n:,} labelled queries stand for {stood_for:,.0f}, and "
