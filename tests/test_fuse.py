@@ -2,9 +2,12 @@
 
 import json
 import math
+import os
 import random
 import re
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
@@ -526,6 +529,24 @@ def test_the_command_writes_a_run(demo_folder: Path, tmp_path: Path) -> None:
     assert (
         "expected a number of at least 0" in invoke(*runs, "-o", target, "--weights", "1,x").stderr
     )
+
+
+def test_the_hash_seed_changes_no_byte(demo_folder: Path) -> None:
+    """Ties in ranx's Borda depend on it."""
+    command = [sys.executable, "-m", "cranfield", "fuse", "demo/bm25.run", "demo/tfidf.run"]
+    written = [
+        subprocess.run(
+            [*command, "--method", "borda", "-o", "-"],
+            cwd=demo_folder,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert written[0] == written[1]
+    assert written[0].count(b"\n") > 1000
 
 
 def test_the_run_that_comes_with_the_package_is_made_again(demo_folder: Path) -> None:
