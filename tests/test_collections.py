@@ -363,6 +363,9 @@ def test_a_folder_of_collections_and_a_table_of_files_are_the_same(tmp_path: Pat
     by_table = invoke("compare", "--collections", str(table), "-m", "RR", "--baseline", "old")
     told = "Not read, as neither judgments nor runs: nq/notes.md.\n"
     assert by_table.stdout == by_folder.stdout.replace(told, "")
+    old = str(tmp_path / "all" / "nq" / "old.run")
+    by_file = invoke("compare", "--collections", str(table), "-m", "RR", "--baseline", old)
+    assert by_file.stdout == by_table.stdout
     in_python = compare_collections(tmp_path / "all", "RR", baseline="old")
     (row,) = in_python.rows()
     found = json.loads(
@@ -432,6 +435,8 @@ def test_options_of_one_collection_are_refused_for_several(tmp_path: Path) -> No
         (["--clusters", "x.csv"], "--clusters does not apply"),
         (["--rope", "0.1"], "--rope does not apply"),
         (["--changes", "3"], "--changes does not apply"),
+        (["--layout", "systems"], "--layout does not apply"),
+        (["--baseline", "odl"], "there is no system 'odl'"),
         (["--test", "bayes"], "choose one of"),
         (["--all-pairs", "--baseline", "old"], "--all-pairs compares with no baseline"),
     ):

@@ -236,7 +236,7 @@ class Comparing:
         """Return the comparison over several collections, in a folder or a table of files."""
         flags.refuse_options(
             {"slices", "clusters", "cluster_by", "groups", "deterministic", "saved", "family"}
-            | {"rope", "bounds"},
+            | {"rope", "bounds", "layout", "differing"},
             "does not apply to collections together",
         )
         if self.settings.all_pairs and self.baseline is not None:
@@ -248,7 +248,10 @@ class Comparing:
             **self.alignment.unusual(),
             **self.judging.unusual(),
         }
-        found = compare_collections(given, baseline=self.baseline, ranks=ranks, **chosen)
+        named = ((path, name) for one in files.values() for name, path in one.runs.items())
+        by_file = {os.path.realpath(path): name for path, name in named}
+        baseline = self.baseline and by_file.get(os.path.realpath(self.baseline), self.baseline)
+        found = compare_collections(given, baseline=baseline, ranks=ranks, **chosen)
         return replace(found, own_notes=(*notes, *found.own_notes))
 
     def powered(
