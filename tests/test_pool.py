@@ -154,7 +154,7 @@ def test_the_file_that_was_filled_in_is_read_back(
     empty = invoke("evaluate", judged, runs, "-m", "P@5", "--human", str(labels))
     assert empty.exit_code == 2
     assert "labels.csv:2: expected a number as the grade" in empty.output
-    assert "All that was drawn needs a label" in empty.output
+    assert "All that was drawn needs a label, and its probability" in empty.output
     known = read_qrels(judged).to_dict()
     for row in rows:
         row["relevance"] = str(known[row["query_id"]].get(row["doc_id"], 0))
@@ -214,3 +214,22 @@ def test_ids_of_the_file_for_labelling_are_not_quoted(tmp_path: Path) -> None:
     )
     assert done.exit_code == 2
     assert "the labels are to be read back" in done.stderr
+
+
+def test_labels_of_documents_go_with_judgments_of_chunks(tmp_path: Path) -> None:
+    queries = [f"q{i}" for i in range(6)]
+    (tmp_path / "a.run").write_text(
+        "".join(f"{q} Q0 d{i}#1 1 1 a\n" for i, q in enumerate(queries))
+    )
+    model = "".join(f"{q} 0 d{i}#1 {i % 2}\n" for i, q in enumerate(queries))
+    (tmp_path / "a.qrels").write_text(model)
+    mapped = ("--map-docs-pattern", "(.*)#", "--map-qrels")
+    files = (f"{tmp_path}/a.qrels", f"{tmp_path}/a.run")
+    labels = f"{tmp_path}/labels.csv"
+    invoke("pool", *files, *mapped, "--by", "chance", "--draw", "queries", "-n", "4", "-o", labels)
+    filled = Path(labels).read_text().replace(",,", ",1,")
+    assert "d0," in filled or "d1," in filled
+    Path(labels).write_text(filled)
+    done = invoke("evaluate", *files, *mapped, "-m", "P@1", "--human", labels, "--format", "json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["estimates"][0]["human"] == 1.0

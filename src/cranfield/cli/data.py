@@ -137,15 +137,18 @@ class DataOptions(Options):
         return self.read(self.open_qrels(path, duplicates))
 
     def read_human(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
-        """Read labels by people, which are in a file of their own form."""
-        own = replace(self, columns=None, qrels_columns=None, qrels_format=None)
+        """Read labels by people, which are in a file of their own form, and of documents."""
+        own = replace(self, columns=None, qrels_columns=None, qrels_format=None, map_qrels=False)
         try:
             return own.read_qrels(path, duplicates)
         except InputError as error:
             if error.kind != "number":
-                raise
-            said = "All that was drawn needs a label: what is left out is not drawn by chance."
-            raise error.because(said) from None
+                raise error.because("This is the file of --human: people's labels.") from None
+            said = (
+                "All that was drawn needs a label, and its probability: what is left out is not "
+                "drawn by chance."
+            )
+            raise error.but(hint=said) from None
 
     def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
