@@ -711,7 +711,7 @@ def test_options_without_effect_are_refused(files: dict[str, str]) -> None:
         ("evaluate", [*human, "--queries", "both"], "--queries does not go with --human"),
         ("evaluate", [*human, "-q"], "--per-query does not go with --human"),
         ("evaluate", ["--lam", "1"], "--lam applies to human labels"),
-        ("evaluate", [*human, "--clusters", files["human"]], "--clusters applies to intervals"),
+        ("evaluate", [*human, "--clusters", files["human"]], "--clusters does not go with --human"),
     ):
         done = invoke(command, *runs, *more)
         assert done.exit_code == 2
