@@ -603,6 +603,10 @@ def test_a_third_qrels_in_the_place_of_a_run_is_told(files: list[str], tmp_path:
 def test_grades_below_0_are_told() -> None:
     found = agreement({"q": {"a": 1, "b": -1}}, {"q": {"a": 1, "b": 0}})
     assert "1 grade of A below 0, compared as any other" in str(found)
+    third = {"q": {"a": -1, "b": 0}}
+    found = agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 0}}, others={"crowd": third})
+    assert "1 grade of crowd below 0" in str(found)
+    assert "below-0" in {one.code for one in found.notes}
 
 
 def test_which_two_of_several_assessors_share_nothing_is_told() -> None:

@@ -533,3 +533,10 @@ def test_the_order_of_collections_changes_no_bit() -> None:
         for order in (every.items(), reversed(every.items()))
     ]
     assert pairs[0] == pairs[1]
+
+
+def test_a_measure_with_two_parameters_is_one_measure() -> None:
+    qrels = {f"q{i}": {"a": 1, "b": 0} for i in range(3)}
+    runs = {"old": {q: ["b", "a"] for q in qrels}, "new": {q: ["a", "b"] for q in qrels}}
+    found = compare_collections({"x": (qrels, runs), "y": (qrels, runs)}, "RBP(p=0.5, rel=2)")
+    assert "mixed" not in {one.code for one in found.notes}

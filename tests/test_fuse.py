@@ -11,29 +11,29 @@ import sys
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from cranfield import CranfieldWarning, InputError, OptionError, Run, evaluate, fuse, read_run
+from cranfield.arrays import slots
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.threads import at_most
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import SIZES
-from cranfield.fusion import fused_rows, run_lists
-from cranfield.fusion.fusing import OF_RANKS, WEIGHTED
+from cranfield.fusion import fused_rows
+from cranfield.fusion.fusing import Method
+from cranfield.fusion.methods import METHODS as WAYS
 from cranfield.fusion.run_lists import Found
 
 Scored = dict[str, dict[str, float]]
-METHODS = [
-    *("rrf", "sum", "mnz", "anz", "max", "min", "med", "gmnz", "mixed"),
-    *("isr", "log_isr", "logn_isr", "rbc", "borda"),
-]
+METHODS: list[Any] = [*get_args(Method)]
+OF_RANKS = [one for one, way in WAYS.items() if way.points is not None]
+WEIGHTED = [one for one, way in WAYS.items() if way.is_weighted]
 NORMS = ["none", "min-max", "min-max-inverted", "max", "sum", "zmuv", "l2", "rank", "borda"]
-OF_SCORES = [one for one in METHODS if one not in OF_RANKS]
 BY_RANX = {"wsum": "sum", "wmnz": "mnz", "bordafuse": "borda", "w_bordafuse": "borda"}
 TRAINED = ("mapfuse", "posfuse", "probfuse", "segfuse", "slidefuse", "bayesfuse")
 
@@ -185,6 +185,13 @@ def test_each_method_is_its_slow_loop(method: Any, absent: Any) -> None:
                 assert_same(found, expected)
 
 
+def test_every_method_is_declared_once() -> None:
+    assert tuple(METHODS) == tuple(WAYS)
+    runs = [{"q": {"a": 1.0, "b": 0.5}}, {"q": {"b": 1.0}}]
+    by_log = [fuse(runs, "log_isr"), fuse(runs, "logn_isr", sigma=0)]
+    assert by_log[0].to_dict() == by_log[1].to_dict()
+
+
 def test_published_vectors(data: Path) -> None:
     """Of ranx 0.3.21 and loops; equal scores keep the order shown."""
     vectors = json.loads((data / "fusion.json").read_text())
@@ -220,9 +227,7 @@ def test_negative_scores_have_no_sentinel(norm: Any) -> None:
 def test_the_order_of_runs_changes_no_bit(method: Any) -> None:
     for seed in range(4):
         runs = some_runs(seed, n_runs=4)
-        every = [
-            fuse(dict(order), method).to_dict() for order in permutations(runs.items()) if order
-        ]
+        every = [fuse(dict(order), method).to_dict() for order in permutations(runs.items())]
         assert all(one == every[0] for one in every)
         assert all(list(one[query]) == list(every[0][query]) for one in every for query in every[0])
 
@@ -288,8 +293,8 @@ def test_sums_are_rounded_once() -> None:
 def test_other_documents_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     docs = Ids.of_texts(["long document a", "long document b", "long document a", "c", "c"])
     query = np.array([0, 0, 0, 0, 1])
-    monkeypatch.setattr(run_lists, "keyed", lambda hashes, group: np.ones(len(hashes), np.uint64))
-    rows, doc = run_lists.documents(docs, query)
+    monkeypatch.setattr(slots, "keyed", lambda hashes, group: np.ones(len(hashes), np.uint64))
+    rows, doc = slots.numbered(query, docs)
     assert {(docs[row], int(query[row])) for row in rows.tolist()} == {
         (b"long document a", 0),
         (b"long document b", 0),
@@ -312,6 +317,11 @@ def written(folder: Path, runs: dict[str, list[tuple[str, str, float]]]) -> list
         lines = (f"{q} Q0 {d} 1 {s} {name}\n" for q, d, s in its)
         found[-1].write_text("".join(lines))
     return found
+
+
+def read_in_small_blocks(monkeypatch: pytest.MonkeyPatch, n_bytes: int) -> None:
+    monkeypatch.setattr(SIZES, "bytes", n_bytes)
+    monkeypatch.setattr(SIZES, "tail", n_bytes // 2)
 
 
 def of_many(seed: int, *, n_queries: int = 60) -> dict[str, list[tuple[str, str, float]]]:
@@ -343,8 +353,7 @@ def as_dicts(rows_of: dict[str, list[tuple[str, str, float]]]) -> dict[str, Scor
 def test_files_are_read_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int | None
 ) -> None:
-    monkeypatch.setattr(SIZES, "bytes", 300)
-    monkeypatch.setattr(SIZES, "tail", 100)
+    read_in_small_blocks(monkeypatch, 300)
     monkeypatch.setattr(fused_rows, "_AT_ONCE", 20)
     several = of_many(1)
     paths = written(tmp_path, several)
@@ -367,8 +376,7 @@ def test_queries_that_come_back_soon_are_put_together(
     expected = slowly([*as_dicts(several).values()], "rrf", "none", None, k=60)
     with pytest.warns(CranfieldWarning, match="each is fused from the runs that have it"):
         assert_same(fuse(paths).to_dict(), expected)
-    monkeypatch.setattr(SIZES, "bytes", 300)
-    monkeypatch.setattr(SIZES, "tail", 100)
+    read_in_small_blocks(monkeypatch, 300)
     with pytest.warns(CranfieldWarning, match="lacks"):
         assert_same(fuse(paths).to_dict(), expected)
 
@@ -376,8 +384,7 @@ def test_queries_that_come_back_soon_are_put_together(
 def test_a_query_that_comes_back_when_it_was_fused_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SIZES, "bytes", 100)
-    monkeypatch.setattr(SIZES, "tail", 50)
+    read_in_small_blocks(monkeypatch, 100)
     monkeypatch.setattr(fused_rows, "_AT_ONCE", 1)
     its = [(f"q{i}", "d1", 1.0) for i in range(300)]
     paths = written(tmp_path, {"a": its, "b": [*its, ("q0", "d2", 0.5)]})
@@ -391,8 +398,7 @@ def test_a_query_that_comes_back_when_it_was_fused_is_refused(
 def test_few_rows_are_held_where_runs_have_the_same_queries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(SIZES, "bytes", 1000)
-    monkeypatch.setattr(SIZES, "tail", 500)
+    read_in_small_blocks(monkeypatch, 1000)
     monkeypatch.setattr(fused_rows, "_AT_ONCE", 100)
     long = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(20)]
     short = [(f"q{i}", f"d{j}", float(-j)) for i in range(500) for j in range(2)]
@@ -482,10 +488,9 @@ A, B = {"q": {"a": 1.0}}, {"q": {"b": 1.0}}
         ([A, B], "sum", {"weights": {"x": 1, "y": 2}}, "weights of x, y: the runs are run, run"),
         ([A, B], "max", {"weights": [1, 2]}, "max has no form with weights"),
         ([A, B], "rrf", {"norm": "zmuv"}, "changes no rank"),
-        ([A, B], "sum", {"k": 3}, "k=3 is of rrf, and not of sum"),
-        ([A, B], "rrf", {"phi": 0.5}, "phi=0.5 is of rbc"),
+        ([A, B], "sum", {"k": 3}, "k=3 applies to rrf, not to sum"),
+        ([A, B], "rrf", {"phi": 0.5}, "phi=0.5 applies to rbc, not to rrf"),
         ([A, B], "rbc", {"phi": 1.0}, "above 0 and below 1"),
-        ([A, B], "logn_isr", {"sigma": 0}, "sigma=0"),
         ([A, B], "sum", {"norm": "borda", "absent": "zero"}, "leave absent out"),
         ([A, B], "rrf", {"ties": "expected"}, "a fused run has one order"),
         ([A, B], "rrf", {"duplicates": "each"}, "each document once"),

@@ -77,3 +77,31 @@ _LEAST_BITS = 14
 
 def _slots(bits: Words, shift: np.uint64) -> Ints:
     return (bits >> shift).view(np.int64)
+
+
+def numbered(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
+    """Return a row of each different pair, (n,), and which pair each row has, from 0: (rows,).
+
+    As in `Slots`; rows that find another pair in their slot look in the next table, of other bits.
+    (`take` lets other threads run; `[]` does not.)
+
+    >>> numbered(np.array([0, 0, 1, 0]), Ids.of([b"a", b"b", b"a", b"a"]))[1].tolist()
+    [1, 0, 2, 1]
+    """
+    n, hashes = len(ids), ids.hash()
+    keys, n_bits = keyed(hashes, groups), max(n.bit_length() + 1, _LEAST_BITS)
+    table, shift = np.empty(1 << n_bits, np.int64), np.uint64(64 - n_bits)
+    row_of = np.empty(n, np.int64)
+    rows, its_hash, its_group = np.arange(n), hashes, groups  # those whose pair is not found yet
+    while len(rows):
+        keys = spread(keys)
+        slots = (keys >> shift).view(np.int64)
+        table[slots] = rows
+        row_of[rows] = found = table.take(slots)
+        same = (hashes.take(found) == its_hash) & (groups.take(found) == its_group)
+        if ids.n_words > 1:  # else a hash is that of one id
+            same[same] = ids.equal(rows[same], ids, found[same])
+        left = ~same
+        rows, its_hash, its_group, keys = (one[left] for one in (rows, its_hash, its_group, keys))
+    is_first = row_of == np.arange(n)
+    return np.flatnonzero(is_first), (np.cumsum(is_first) - 1).take(row_of)

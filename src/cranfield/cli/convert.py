@@ -9,7 +9,6 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, duplicates_option
 from cranfield.cli.terminal import note
 from cranfield.data.judging import Judging
-from cranfield.data.run import Run, Written
 from cranfield.data.run_notes import duplicates_of
 from cranfield.errors import OptionError, printable
 from cranfield.formats.block import LeftOut
@@ -54,7 +53,7 @@ def command(
     if is_qrels:
         judgments = data.read_qrels(source, kept.duplicates)
         judgments.write(target, format)
-        _say(judgments.form, judgments.left_out, len(judgments), target)
+        say_written(f"read as {judgments.form}", judgments.left_out, len(judgments), target)
         _say_twice(judgments.repeated, kept)
         if judgments.chunks is not None:
             from cranfield.data.chunks import merged_note
@@ -62,7 +61,14 @@ def command(
             note(merged_note(*judgments.chunks, None).text)
         return
     (run,) = data.read_runs([source])
-    say_written(run, run.write(target, format, kept.duplicates), target, "IN", kept)
+    written = run.write(target, format, kept.duplicates)
+    say_written(f"read as {run.form}", written.left_out, written.rows, target)
+    _say_twice(written.repeated, kept)
+    if run.made_of is not None:
+        note(run.made_of.note(written.chunks, written.rows).text)
+    for role in written.lost:
+        name = COLUMNS[role].public
+        note(f"this format has no place for the column {name}: it was left out; .tsv has one")
 
 
 def refuse_own_input(source: str, target: str) -> None:
@@ -71,36 +77,14 @@ def refuse_own_input(source: str, target: str) -> None:
         raise OptionError(f"{printable(target)}: is read by this command; name another file")
 
 
-def say_written(
-    run: Run, written: Written, target: str, source: str, kept: Judging, verb: str = "read as"
-) -> None:
-    """Say what was understood, how much was written, and what was left out of `source`."""
-    _say(run.form, written.left_out, written.rows, target, source, verb)
-    _say_twice(written.repeated, kept, source)
-    if run.made_of is not None:
-        note(run.made_of.note(written.chunks, written.rows).text)
-    for role in written.lost:
-        name = COLUMNS[role].public
-        note(f"this format has no place for the column {name}: it was left out; .tsv has one")
-
-
-def _say(
-    form: str,
-    left_out: LeftOut,
-    n_rows: int,
-    target: str,
-    source: str = "IN",
-    verb: str = "read as",
-) -> None:
-    """Say what was understood, and what was left out."""
-    note(
-        f"{verb} {form}; wrote {n_rows:,} rows to {'standard output' if target == '-' else target}"
-    )
+def say_written(what: str, left_out: LeftOut, n_rows: int, target: str, source: str = "IN") -> None:
+    """Say what was understood or made, how much of it was written, and what was left out."""
+    note(f"{what}; wrote {n_rows:,} rows to {'standard output' if target == '-' else target}")
     if left_out.count:
         note(left_out.said(source))
 
 
-def _say_twice(repeated: LeftOut, kept: Judging, source: str = "IN") -> None:
+def _say_twice(repeated: LeftOut, kept: Judging) -> None:
     """Say how many rows had a document that another one has, if any had."""
     if repeated.count:
-        note(duplicates_of(source, repeated, kept.duplicates).text)
+        note(duplicates_of("IN", repeated, kept.duplicates).text)

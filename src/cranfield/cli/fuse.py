@@ -58,5 +58,6 @@ def command(
     refuse_two_inputs(*runs)
     chosen: Any = {**how.unusual(), **judging.unusual()}
     found = fuse(data.read_runs(runs), method, name, **chosen)
-    say_written(found, found.write(target, format), target, "the runs", judging, "made")
+    written = found.write(target, format)
+    say_written(f"made {found.form}", written.left_out, written.rows, target, "the runs")
     say_notes(found.rows.notes)

@@ -279,8 +279,8 @@ def averaged(
     said += _doubts(len(aligned), results, settings)
     said += [
         Note("mixed", "warning", f"The average is of different measures: {one.measure}.")
-        for one in results
-        if "," in one.measure
+        for one, (_, columns) in zip(results, _measures(aligned), strict=True)
+        if len(set(columns)) > 1
     ]
     return CollectionComparison(comparisons, settings, results, tuple(said))
 

@@ -165,7 +165,7 @@ def on_training(groups: Sequence[Group]) -> Iterator[Note]:
     if same:
         text = (
             f"Runs of {', '.join(same)} have the same scores on every query: are they one run? "
-            "Copies are no seeds, and make p and intervals of training again too small."
+            "A copy has no other seed, and makes p and intervals of training again too small."
         )
         yield Note("same-runs", "warning", text, count=len(same))
     alone = [printable(one.name) for one in groups if not one.tells]

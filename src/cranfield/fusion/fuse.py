@@ -10,8 +10,9 @@ from cranfield.data.run_names import runs_of
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats.columns import What
 from cranfield.formats.header import columns_for
-from cranfield.fusion.fused_rows import FusedRows, no_scores
-from cranfield.fusion.fusing import PARAMETERS, WEIGHTED, Fusing, FusingOptions, Method
+from cranfield.fusion.fused_rows import FusedRows
+from cranfield.fusion.fusing import Fusing, FusingOptions, Method
+from cranfield.fusion.methods import METHODS, needs_scores, settled
 from cranfield.options import options_of, refuse_others, takes
 from cranfield.scoring.arguments import Reading, ReadingOptions
 from cranfield.version import __version__
@@ -49,8 +50,8 @@ def fuse(
     documents are still in the result. A query that some runs lack is fused from the others. Tied
     documents are ranked by id, and sums do not depend on the order of the runs.
 
-    The runs are read block by block whenever the result is, and the rows of some queries are held
-    at once; the queries of the runs are read here.
+    Nothing is read here: the runs are, some queries at a time, whenever the result is. What is
+    wrong with them is raised then.
 
     Args:
         runs: two runs or more, as a list or a dict {name: run}: files, dicts, tables, `Run`s.
@@ -63,12 +64,13 @@ def fuse(
         A Run, whose `recipe` says how it was made.
 
     Raises:
-        InputError: one run alone; runs that share no query; one without scores, or with an infinite
-            one, for a method of scores.
+        InputError: one run alone, or one without scores for a method of scores. When the result is
+            read: runs that share no query; an infinite score, for a method of scores; what a run is
+            refused for.
         OptionError: an option with an impossible value, or without effect.
 
     Warns:
-        CranfieldWarning: once, if some queries are not in all runs.
+        CranfieldWarning: when it was read to its end, once, if some queries are not in all runs.
 
     Source: Fox & Shaw, TREC-2, 1993 (CombSUM, MNZ, ANZ, MAX, MIN, MED); Cormack, Clarke &
     Buettcher, SIGIR 2009 (RRF); Aslam & Montague, SIGIR 2001 (Borda); Lee, SIGIR 1997 (GMNZ);
@@ -86,7 +88,7 @@ def fuse(
     one_of("method", method, get_args(Method))
     if name is not None and not isinstance(name, str):
         raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
-    how, judging = Fusing.of(options).of_method(method), Judging.of(options)
+    how, judging = settled(Fusing.of(options), method), Judging.of(options)
     _check(judging, how)
     several = runs_of(runs, "strict", columns_for(Reading.of(options).columns, What.RUN))
     if len(several) < 2:
@@ -99,23 +101,27 @@ def fuse(
     weights = np.array(how.weights_of(tuple(several)))
     for run in several.values():
         run.ranked_by(judging.order)  # raises what is wrong with that
+        if needs_scores(method, how) and not run.has_scores:
+            raise InputError(
+                f"the run {run.name!r} has no scores, and {method} with norm={how.norm!r} adds "
+                "them up",
+                source=run.source,
+                hint="rrf takes ranks; so do norm='rank' and norm='borda' (--norm rank).",
+            )
+    way = METHODS[method]
     recipe = {
         "cranfield": __version__,
         "method": method,
         "norm": how.norm,
         "absent": how.absent or "share",
-        **{one: getattr(how, one) for one, methods in PARAMETERS.items() if method in methods},
-        **({"weights": weights.tolist()} if method in WEIGHTED else {}),
+        **({way.parameter: getattr(how, way.parameter)} if way.parameter else {}),
+        **({"weights": weights.tolist()} if way.is_weighted else {}),
         **judging.unusual(),
         "runs": {one: run.source or run.form for one, run in several.items()},
     }
     said = (f"{key} {_shown(recipe[key])}" for key in recipe if key not in _ELSEWHERE)
     form = f"{method} of {', '.join(several)} ({', '.join(said)})"
-    rows = FusedRows([*several.values()], method, how, weights, judging, form)
-    for run in several.values():
-        if rows.needs_scores and not run.has_scores:
-            raise no_scores(run, method, how.norm)
-    found = Run(rows, name or method)
+    found = Run(FusedRows([*several.values()], method, how, weights, judging, form), name or method)
     found.recipe = recipe
     return found
 

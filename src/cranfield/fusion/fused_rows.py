@@ -19,8 +19,8 @@ from cranfield.data.run import Run
 from cranfield.data.run_notes import duplicates_of
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Block, Errors, LeftOut, Load, Role, Rows
-from cranfield.fusion.fusing import OF_RANKS, Fusing, Method
-from cranfield.fusion.methods import fused
+from cranfield.fusion.fusing import Fusing, Method
+from cranfield.fusion.methods import fused, needs_scores
 from cranfield.fusion.run_lists import Lists
 from cranfield.notes import Note, warn_of
 from cranfield.render.numbers import queries_of
@@ -71,12 +71,7 @@ class FusedRows(Rows):
     ) -> None:
         self._runs, self._method, self._how = runs, method, how
         self._weights, self._judging, self.form = weights, judging, form
-        self.numbers = frozenset({"score"})
-
-    @property
-    def needs_scores(self) -> bool:
-        """Whether values are made of scores, and not of ranks alone."""
-        return self._method not in OF_RANKS and self._how.norm not in ("rank", "borda")
+        self.numbers, self.needs_scores = frozenset({"score"}), needs_scores(method, how)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the fused rows of some queries at a time.
@@ -145,8 +140,9 @@ class FusedRows(Rows):
             if n < n_queries
         ]
         if n_queries and sum(counts) == n_queries:
+            names = ", ".join(one.name for one in self._runs)
             raise InputError(
-                f"no query is in more than one of the runs {', '.join(map(_name, self._runs))}",
+                f"no query is in more than one of the runs {names}",
                 source=self._runs[0].source,
                 hint="Check that all name queries in the same way.",
             )
@@ -336,10 +332,6 @@ def _itself(block: Block) -> Block:
     return block
 
 
-def _name(run: Run) -> str:
-    return run.name
-
-
 def _comes_back(run: Run, query: bytes) -> InputError:
     """Return the error of a run whose rows of a query are found to be apart when it is too late."""
     return InputError(
@@ -348,13 +340,4 @@ def _comes_back(run: Run, query: bytes) -> InputError:
         hint="Put the rows of each query together first: Run.write(path), or cranfield convert IN "
         "OUT.",
         query_id=decode(query),
-    )
-
-
-def no_scores(run: Run, method: Method, norm: str | None) -> InputError:
-    """Return the error of a run without scores, which a method of scores cannot fuse."""
-    return InputError(
-        f"the run {run.name!r} has no scores, and {method} with norm={norm!r} adds them up",
-        source=run.source,
-        hint="rrf takes ranks; so do norm='rank' and norm='borda' (--norm rank).",
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from cranfield.errors import OptionError
-from cranfield.options import Options, finite, number, option
+from cranfield.options import Options, finite, number, option, share
 
 Method = Literal[
     "rrf",
@@ -25,11 +25,6 @@ Method = Literal[
 ]
 Norm = Literal["none", "min-max", "min-max-inverted", "max", "sum", "zmuv", "l2", "rank", "borda"]
 Absent = Literal["left-out", "zero", "lowest"]
-
-# Methods of ranks, and the options that only some methods have.
-OF_RANKS = ("rrf", "isr", "log_isr", "logn_isr", "rbc", "borda")
-PARAMETERS = {"k": ("rrf",), "gamma": ("gmnz",), "sigma": ("logn_isr",), "phi": ("rbc",)}
-WEIGHTED = ("rrf", "sum", "mnz", "anz", "gmnz", "mixed", "rbc", "borda")
 
 
 def _weights(value: Any) -> list[float] | dict[str, float]:
@@ -80,44 +75,7 @@ class Fusing(Options):
     k: float = option(60, "Of rrf: 1 / (k + rank).", number(0))
     gamma: float = option(1.0, "Of gmnz: the power of the number of runs.", number(0))
     sigma: float = option(0.01, "Of logn_isr: what is added to the number of runs.", number(0))
-    phi: float = option(
-        0.8, "Of rbc: how likely a user goes on to the next document.", number(0, 1)
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.phi < 1:
-            raise OptionError(f"phi={self.phi:g}: expected a number above 0 and below 1")
-        if self.sigma == 0:
-            raise OptionError("sigma=0: expected a number above 0; log_isr is logn_isr with 0")
-
-    def of_method(self, method: Method) -> "Fusing":
-        """Return the options of a method, with what None means; refuse those without effect."""
-        given = self.unusual()
-        for name, methods in PARAMETERS.items():
-            if name in given and method not in methods:
-                raise OptionError(f"{name}={given[name]:g} is of {methods[0]}, and not of {method}")
-        if self.weights is not None and method not in WEIGHTED:
-            raise OptionError(
-                f"weights: {method} has no form with weights; {', '.join(WEIGHTED)} have one"
-            )
-        norm, absent = self.norm, self.absent
-        if method in OF_RANKS:
-            if norm not in (None, "none", "min-max-inverted"):
-                raise OptionError(
-                    f"norm={norm!r} changes no rank, and {method} takes nothing but ranks: leave "
-                    "one out (min-max-inverted turns distances round)"
-                )
-            norm = norm or "none"
-        shares = "borda" in (method, norm)
-        if norm == "borda" and absent is not None:
-            raise OptionError(
-                "norm='borda' gives absent documents a share of the points: leave absent out"
-            )
-        values = {**vars(self), "norm": norm or "min-max"}
-        if not shares:
-            values["absent"] = absent or "left-out"
-        return Fusing(**values)
+    phi: float = option(0.8, "Of rbc: how likely a user goes on to the next document.", share())
 
     def weights_of(self, names: tuple[str, ...]) -> list[float]:
         """Return the weight of each run, in their order; 1 for each without weights."""

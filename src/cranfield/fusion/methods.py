@@ -6,12 +6,15 @@ a document's values become its score: (n,) of `Found`. Each is a line or two, as
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.slots import numbered
+from cranfield.errors import OptionError
 from cranfield.fusion.fusing import Fusing, Method
-from cranfield.fusion.run_lists import Found, Lists, documents
+from cranfield.fusion.run_lists import Found, Lists
 
 _Points = Callable[[Lists, Fusing, Floats], Floats]
 _Combined = Callable[[Found, Fusing], Floats]
@@ -37,7 +40,7 @@ def min_max(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
 def of_highest(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
     """Return scores as a share of the list's highest; if that is 0 or less, of the largest size.
 
-    These are then from -1 to 0: dividing by a highest score below 0 would turn the list round.
+    These are then from -1 to 0: dividing by a highest score below 0 would reverse the list.
     """
     return _shares(lists.score, np.where(lists.highest > 0, lists.highest, -lists.lowest))
 
@@ -141,30 +144,63 @@ _NORMS: dict[str, _Points] = {
     "rank": by_rank,
     "borda": by_borda,
 }
-_POINTS: dict[str, _Points] = {
-    "rrf": rrf,
-    "isr": inverse_squares,
-    "log_isr": inverse_squares,
-    "logn_isr": inverse_squares,
-    "rbc": rbc,
-    "borda": borda,
+
+
+class Way(NamedTuple):
+    """How a method computes scores."""
+
+    combined: _Combined
+    points: _Points | None = None  # of ranks; None: the scores, by a norm
+    is_weighted: bool = False  # whether there is a form with weights
+    parameter: str | None = None  # the option that it has alone
+
+
+METHODS: dict[Method, Way] = {
+    "rrf": Way(_sum, rrf, is_weighted=True, parameter="k"),
+    "sum": Way(_sum, is_weighted=True),
+    "mnz": Way(_mnz, is_weighted=True),
+    "anz": Way(_anz, is_weighted=True),
+    "max": Way(lambda found, how: found.highest),
+    "min": Way(lambda found, how: found.lowest),
+    "med": Way(lambda found, how: found.median),
+    "gmnz": Way(_gmnz, is_weighted=True, parameter="gamma"),
+    "mixed": Way(_mixed, is_weighted=True),
+    "isr": Way(_mnz, inverse_squares),
+    "log_isr": Way(_log, inverse_squares),
+    "logn_isr": Way(_logn, inverse_squares, parameter="sigma"),
+    "rbc": Way(_sum, rbc, is_weighted=True, parameter="phi"),
+    "borda": Way(_sum, borda, is_weighted=True),
 }
-_COMBINED: dict[str, _Combined] = {
-    "rrf": _sum,
-    "sum": _sum,
-    "mnz": _mnz,
-    "anz": _anz,
-    "max": lambda found, how: found.highest,
-    "min": lambda found, how: found.lowest,
-    "med": lambda found, how: found.median,
-    "gmnz": _gmnz,
-    "mixed": _mixed,
-    "isr": _mnz,
-    "log_isr": _log,
-    "logn_isr": _logn,
-    "rbc": _sum,
-    "borda": _sum,
-}
+
+
+def needs_scores(method: Method, how: Fusing) -> bool:
+    """Tell whether values are made of scores, and not of ranks alone."""
+    return METHODS[method].points is None and how.norm not in ("rank", "borda")
+
+
+def settled(how: Fusing, method: Method) -> Fusing:
+    """Return the options of a method, with what None means; refuse those without effect."""
+    way, given, norm = METHODS[method], how.unusual(), how.norm
+    for name, other in METHODS.items():
+        parameter = other.parameter
+        if parameter in given and parameter != way.parameter:
+            raise OptionError(
+                f"{parameter}={given[parameter]:g} applies to {name}, not to {method}"
+            )
+    if how.weights is not None and not way.is_weighted:
+        able = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
+        raise OptionError(f"weights: {method} has no form with weights; {able} have one")
+    if way.points is not None and norm not in (None, "none", "min-max-inverted"):
+        raise OptionError(
+            f"norm={norm!r} changes no rank, and {method} takes nothing but ranks: leave one out "
+            "(min-max-inverted ranks the lowest first)"
+        )
+    if norm == "borda" and how.absent is not None:
+        raise OptionError(
+            "norm='borda' gives absent documents a share of the points: leave absent out"
+        )
+    absent = how.absent or (None if "borda" in (method, norm) else "left-out")
+    return replace(how, norm=norm or ("min-max" if way.points is None else "none"), absent=absent)
 
 
 def fused(lists: Lists, method: Method, how: Fusing, weights: Floats) -> tuple[Ints, Floats]:
@@ -172,16 +208,16 @@ def fused(lists: Lists, method: Method, how: Fusing, weights: Floats) -> tuple[I
 
     `weights` has one for each run: (n_runs,). `how` has no None where a method needs a value.
     """
-    rows, doc = documents(lists.docs, lists.query)
+    rows, doc = numbered(lists.query, lists.docs)
     query = lists.query.take(rows)
-    candidates = np.bincount(query) * 1.0
-    values = _POINTS.get(method, _NORMS[str(how.norm)])(lists, how, candidates)
+    candidates, way = np.bincount(query) * 1.0, METHODS[method]
+    values = (way.points or _NORMS[str(how.norm)])(lists, how, candidates)
     found = Found(query, doc, values, lists.weight, np.ones(len(doc), np.bool_))
     if how.absent != "left-out":
         shares = how.absent is None  # of Borda's points
         by_norm = method != "borda"
         found = _completed(found, lists, weights, how, shares=shares, by_norm=by_norm)
-    return rows, _COMBINED[method](found, how)
+    return rows, way.combined(found, how)
 
 
 def _completed(

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import keyed, spread
 from cranfield.arrays.ids import Ids
 from cranfield.arrays.ranked import Bools, Floats, Ints
 
@@ -120,28 +119,3 @@ class Found:
 
 
 _LEAST_EXPONENT = -900  # so that no unit of what is cut is 0
-
-
-def documents(docs: Ids, query: Ints) -> tuple[Ints, Ints]:
-    """Return a row of each document of a query, (n,), and each row's document, from 0: (rows,).
-
-    A table has a place for each hash of query and document: rows that find another document there
-    look in the next table, of other hashes. (`take` lets other threads run; `[]` does not.)
-    """
-    n, hashes = len(docs), docs.hash()
-    words, n_bits = keyed(hashes, query), max(n.bit_length() + 1, 8)
-    table, shift = np.empty(1 << n_bits, np.int64), np.uint64(64 - n_bits)
-    row_of = np.empty(n, np.int64)
-    rows, its_hash, its_query = np.arange(n), hashes, query  # those that have no document yet
-    while len(rows):
-        words = spread(words)
-        places = (words >> shift).view(np.int64)
-        table[places] = rows
-        row_of[rows] = found = table.take(places)
-        same = (hashes.take(found) == its_hash) & (query.take(found) == its_query)
-        if docs.n_words > 1:  # else a hash is that of one id
-            same[same] = docs.equal(rows[same], docs, found[same])
-        left = ~same
-        rows, its_hash, its_query, words = (one[left] for one in (rows, its_hash, its_query, words))
-    is_first = row_of == np.arange(n)
-    return np.flatnonzero(is_first), (np.cumsum(is_first) - 1).take(row_of)

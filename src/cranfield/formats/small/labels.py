@@ -16,6 +16,7 @@ MANY = 50  # if more labels, and more than half as many as queries: texts, not l
 FEW = 10  # if more numbers: ranges; if more labels, each with one query: not labels
 RANGES = 4
 _FORM = Form("the labels", ("query_id", ONE), known=QUERY, bare="a query and its label,")
+_NO_LABEL = "holds no label of a query", "Expected a column query_id, and one of labels beside it."
 _CLUSTERS = Form(
     "the clusters", ("query_id", "cluster"), known=QUERY, bare="a query and its label,"
 )
@@ -69,11 +70,7 @@ def cluster_labels(data: Any, by: str | None = None) -> dict[str, str]:
         raise origin.error(None, f"has no labels {by!r:.80}; it has {names}")
     found = next(iter(kinds.values()), {}) if by is None else kinds[by]
     if not found:
-        raise origin.error(
-            None,
-            "holds no label of a query",
-            "Expected a column query_id, and one of labels beside it.",
-        )
+        raise origin.error(None, *_NO_LABEL)
     return {query: _shown(label) for query, label in found.items()}
 
 
@@ -158,11 +155,7 @@ def _checked(found: Mapping[str, Mapping[str, str | float]], origin: Origin) -> 
             "numbers, such as lengths, are put into ranges.",
         )
     if not labels:
-        raise origin.error(
-            None,
-            "holds no label of a query",
-            "Expected a column query_id, and one of labels beside it.",
-        )
+        raise origin.error(None, *_NO_LABEL)
     return LabelRows(labels, tuple(notes))
 
 
