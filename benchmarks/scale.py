@@ -172,10 +172,12 @@ def many(qrels: str, *runs: str) -> str:
 
 
 def read_and_write(result: str, *runs: str) -> str:
-    """Only read runs, and write another one."""
+    """Only read runs, in threads as they are when they are evaluated, and write another one."""
     from cranfield import read_run
+    from cranfield.arrays.threads import in_threads
 
-    return f"{reading(*runs)}, wrote {read_run(result).write(f'{result}.copy.run').rows:,}"
+    n = sum(sum(in_threads(lambda load: len(load()), read_run(path).blocks())) for path in runs)
+    return f"{n:,} rows, wrote {read_run(result).write(f'{result}.copy.run').rows:,}"
 
 
 def fusing(result: str, *runs: str) -> str:
