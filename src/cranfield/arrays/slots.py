@@ -82,11 +82,14 @@ def _slots(bits: Words, shift: np.uint64) -> Ints:
 def numbered(groups: Ints, ids: Ids) -> tuple[Ints, Ints]:
     """Return a row of each different pair, (n,), and which pair each row has, from 0: (rows,).
 
+    Which of several rows stands for a pair, and so their numbers, is not certain.
+
     As in `Slots`; rows that find another pair in their slot look in the next table, of other bits.
     (`take` lets other threads run; `[]` does not.)
 
-    >>> numbered(np.array([0, 0, 1, 0]), Ids.of([b"a", b"b", b"a", b"a"]))[1].tolist()
-    [1, 0, 2, 1]
+    >>> rows, pair = numbered(np.array([0, 0, 1, 0]), Ids.of([b"a", b"b", b"a", b"a"]))
+    >>> len(rows), pair[0] == pair[3], sorted(pair[:3].tolist())
+    (3, np.True_, [0, 1, 2])
     """
     n, hashes = len(ids), ids.hash()
     keys, n_bits = keyed(hashes, groups), max(n.bit_length() + 1, _LEAST_BITS)
