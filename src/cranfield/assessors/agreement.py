@@ -76,7 +76,7 @@ class Agreement(Shown):
         found = [self._agreement(per_query)]
         found += [self._of_all()] if self.coefficients else []
         found += [self._of_pairs()] if self.pairs else []
-        found.append(self._confusion())
+        found += [one._confusion() for one in (self, *self.others.values())]
         for one in (self, *self.others.values()):
             found += one._on_systems()
         return found
@@ -158,16 +158,17 @@ class Agreement(Shown):
         return table_of(every, columns, said=said, notes=notes, rules=rules, title=[title])
 
     def _confusion(self) -> Table:
-        """Return how often each grade of A met each grade of B."""
-        whole = bool(self.per_query)
+        """Return how often each grade of A met each grade of the second assessor."""
+        other, whole = self.second, bool(self.per_query)
         rows = [
             [f"A: {grade}", *(f"{n:,}" if whole else f"{n:,.1f}" for n in counts)]
             for grade, counts in zip(self.grades, self.matrix.tolist(), strict=True)
         ]
         what = "judged in both" if whole else "to be expected"
-        title = [f"Documents {what}, by the grades that A and B give"]
-        notes = ["A row for each grade of A, a column for each of B."]
-        return Table(["", *(f"B: {grade}" for grade in self.grades)], rows, notes, title=title)
+        title = [f"Documents {what}, by the grades that A and {other} give"]
+        notes = [f"A row for each grade of A, a column for each of {other}."]
+        columns = ["", *(f"{other}: {grade}" for grade in self.grades)]
+        return Table(columns, rows, notes, title=title)
 
     def _orderings(self) -> Table:
         """Return what it does to the ordering of the systems, a row for each measure."""

@@ -187,13 +187,10 @@ def _of_several(
         for a, b in combinations(qrels, 2):
             pairs[a, b] = agreed(_shared(a, b, qrels), recipe["rel"], pooled=True)[0]
     judged = judgments_of([*qrels.values()])
-    notes = dict.fromkeys(
-        one for each in found.values() for one in each.on_judgments if one.is_grave
-    )
-    mine = found[second].on_judgments
+    notes = dict.fromkeys(one for each in found.values() for one in each.on_judgments)
     return replace(
         found[second],
-        on_judgments=(*mine, *(one for one in notes if one not in mine)),
+        on_judgments=tuple(notes),
         coefficients=coefficients_of(judged, recipe["rel"], recipe["alpha"]),
         others={name: found[name] for name in others},
         pairs=pairs,

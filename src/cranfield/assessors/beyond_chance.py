@@ -6,6 +6,7 @@ out one query after the other (the jackknife: Tukey 1958; Efron & Stein, Annals 
 by Student's t. With one query, its documents are left out instead.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -187,13 +188,20 @@ def _divided(part: Floats, whole: Floats) -> Floats:
     return found
 
 
+class Way(NamedTuple):
+    """A coefficient, and the documents whose grades count in it."""
+
+    compute: Callable[[Sums], Floats]
+    documents: Callable[[Sums], Floats] = operator.attrgetter("documents")  # judged by two or more
+
+
 FLEISS = "Fleiss' kappa"
-COEFFICIENTS: dict[str, Callable[[Sums], Floats]] = {
-    "agreement": observed,
-    FLEISS: fleiss_kappa,
-    "Gwet's AC1": gwet_ac1,
-    "Krippendorff's alpha, nominal": alpha_nominal,
-    "Krippendorff's alpha, ordinal": alpha_ordinal,
+COEFFICIENTS = {
+    "agreement": Way(observed),
+    FLEISS: Way(fleiss_kappa, operator.attrgetter("full")),
+    "Gwet's AC1": Way(gwet_ac1, operator.attrgetter("judged")),
+    "Krippendorff's alpha, nominal": Way(alpha_nominal),
+    "Krippendorff's alpha, ordinal": Way(alpha_ordinal),
 }
 
 
@@ -204,21 +212,21 @@ def coefficients_of(judged: Judgments, rel: int, alpha: float) -> list[Coefficie
         left_out = "query" if one.n_queries > 1 else "document"
         query = one.query if left_out == "query" else np.arange(len(one.query))
         each = sums_of(one, query)
-        for name, coefficient in COEFFICIENTS.items():
-            value, low, high = _with_interval(coefficient, each, alpha)
-            n = each.whole.full if coefficient is fleiss_kappa else each.whole.documents
+        for name, way in COEFFICIENTS.items():
+            value, low, high = _with_interval(way, each, alpha)
+            n = each.whole.full if name == FLEISS else each.whole.documents
             found.append(Coefficient(name, of, left_out, int(n[0]), value, low, high))
     return found
 
 
 def _with_interval(
-    coefficient: Callable[[Sums], Floats], each: Sums, alpha: float
+    way: Way, each: Sums, alpha: float
 ) -> tuple[float | None, float | None, float | None]:
     """Return a coefficient, and the ends of its interval by the jackknife."""
     from scipy.special import stdtrit
 
-    value = float(coefficient(each.whole)[0])
-    left_out = coefficient(each.without_one())[each.documents > 0]  # the others change nothing
+    value = float(way.compute(each.whole)[0])
+    left_out = way.compute(each.without_one())[way.documents(each) > 0]  # others change nothing
     n = len(left_out)
     if n < 2 or np.isnan(left_out).any() or np.isnan(value):
         return or_none(value), None, None

@@ -243,6 +243,8 @@ class Comparing:
             raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
         files, notes = collection_files(collections)
         given = {name: self._read(name, one) for name, one in files.items()}
+        stated = self.names or self.rel is not None
+        measures = flags.measures_of(self.names, DEFAULT_MEASURES, self.rel) if stated else None
         chosen: Any = {
             **self.settings.unusual(),
             **self.alignment.unusual(),
@@ -251,8 +253,8 @@ class Comparing:
         named = ((path, name) for one in files.values() for name, path in one.runs.items())
         by_file = {os.path.realpath(path): name for path, name in named}
         baseline = self.baseline and by_file.get(os.path.realpath(self.baseline), self.baseline)
-        found = compare_collections(given, baseline=baseline, ranks=ranks, **chosen)
-        return replace(found, own_notes=(*notes, *found.own_notes))
+        found = compare_collections(given, measures, baseline=baseline, ranks=ranks, **chosen)
+        return replace(found, data_notes=(*notes, *found.data_notes))
 
     def powered(
         self, qrels: str, runs: tuple[str, ...], human: str, powered: PoweredSettings
@@ -283,7 +285,7 @@ class Comparing:
         measures = several.measures(DEFAULT_MEASURES)
         return prediction_powered(judgments, opened, measures, human=labels, **chosen)
 
-    def _read(self, name: str, files: Files) -> tuple[Any, dict[str, Run], list[Any]]:
+    def _read(self, name: str, files: Files) -> tuple[Any, dict[str, Run], Any]:
         """Open the judgments and runs of a collection."""
         kept = self.judging.duplicates
         try:
@@ -291,9 +293,10 @@ class Comparing:
             runs = self.data.read_runs([*files.runs.values()])
         except InputError as error:
             raise error.because(f"In the collection {printable(name)}.") from None
-        names = self.names if files.measure is None else (files.measure,)
-        measures = flags.measures_of(names, DEFAULT_MEASURES, self.rel)
-        return judgments, dict(zip(files.runs, runs, strict=True)), measures
+        own = None
+        if files.measure is not None:
+            own = flags.measures_of((files.measure,), DEFAULT_MEASURES, self.rel)
+        return judgments, dict(zip(files.runs, runs, strict=True)), own
 
 
 collections_option = flags.option(
@@ -330,8 +333,8 @@ comparing_options = flags.gathered(
 def with_members(qrels: str, runs: tuple[str, ...], grouping: Grouping) -> tuple[str, ...]:
     """Return the files of runs, with those that only a group names."""
     wanted = [one for group in (grouping.groups or {}).values() for one in group]
-    names = [stem_of(Source(one)) for one in runs]  # a pattern of these looks for no other files
-    wanted = [one for one in wanted if not fnmatch.filter([*names, *runs], one)]
+    names = [stem_of(Source(one)) for one in runs]  # a pattern of names looks for no other files
+    wanted = [one for one in wanted if not fnmatch.filter(names, one)]
     found = dict.fromkeys(path for one in wanted for path in _files_of(one))
     return (*runs, *(one for one in found if place_of(one, [qrels, *runs]) is None))
 

@@ -218,7 +218,11 @@ def _grouped(found: Aligned, grouping: Grouping) -> Aligned:
         names=tuple(one.name for one in groups),
         values=np.stack([np.stack(column) for column in columns], axis=2),
         notes=(*found.notes, *notes_on(groups)),
-        recipe={**found.recipe, "groups": {one.name: list(one.runs) for one in groups}},
+        recipe={
+            **found.recipe,
+            "groups": {one.name: list(one.runs) for one in groups},
+            "deterministic": [one.name for one in groups if one.deterministic],
+        },
         source=None,  # rankings are those of runs
         judged=judged,
         groups=groups,

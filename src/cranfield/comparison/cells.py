@@ -21,11 +21,11 @@ from cranfield.comparison.effects import (
 from cranfield.comparison.flips import Flips, Paired, by_cluster
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
-from cranfield.comparison.mean_interval import mean_intervals
+from cranfield.comparison.mean_interval import mean_intervals, on_intervals
 from cranfield.comparison.pair_tests import Sample, Tested
 from cranfield.comparison.power import detectable
 from cranfield.comparison.remarks import remarks_on
-from cranfield.comparison.result import Change, Pair, Result, System
+from cranfield.comparison.result import Change, Pair, Result, System, listed, verdicts
 from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import (
@@ -141,7 +141,7 @@ def result_of(
         **_of_training(cell, again),
         **_unjudged(cell, bounds),
     }
-    columns = [_listed(column, len(corrected)) for column in found.values()]
+    columns = [listed(column, len(corrected)) for column in found.values()]
     pairs = [Pair(**dict(zip(found, row, strict=True))) for row in zip(*columns, strict=True)]
     settings = cell.settings
     return Result(
@@ -160,17 +160,10 @@ def result_of(
                 *(cell.known, pairs, _doubts(cell, pairs), cell.flips, settings, family.n),
                 rising=cell.rising,
             )
-        ),
+        )
+        + (() if pairs else tuple(on_intervals(cell.scores, cell.aligned.names, cell.cluster))),
         None if cell.cluster is None else cell.units.n_units,
     )
-
-
-def _listed(column: Any, n: int = 0) -> list[Any]:
-    """Return a column as a list, with None for NaN; a single value is repeated n times."""
-    if not isinstance(column, np.ndarray):
-        return column if isinstance(column, list) else [column] * n
-    values: list[Any] = column.tolist()
-    return list(map(or_none, values)) if column.dtype == np.float64 else values
 
 
 def _differences(cell: Cell, tested: Tested) -> dict[str, Any]:
@@ -179,7 +172,7 @@ def _differences(cell: Cell, tested: Tested) -> dict[str, Any]:
     names, means = cell.aligned.names, cell.means
     by_ratio = is_geometric(cell.known)
     least, most = ends_of(cell.known, *range_of(cell.known, cell.scores))
-    low, high = map(_listed, cut(tested.low, tested.high, least - most, most - least))
+    low, high = map(listed, cut(tested.low, tested.high, least - most, most - least))
     difference: list[float | None] = cell.moments.mean.tolist()
     ratio, ratio_low, ratio_high = (
         [math.exp(one) if by_ratio and one is not None else None for one in column]
@@ -215,7 +208,7 @@ def _tests(cell: Cell, tested: Tested, corrected: Floats, family: Comparisons) -
     """Return p-values, verdicts, and the differences that this many queries can detect."""
     settings, flips = cell.settings, cell.flips
     several = flips.n_units > 1
-    p = _listed(tested.p)
+    p = listed(tested.p)
     significant = [bool(one) for one in corrected <= settings.alpha]  # NaN is not
     shown, told = _belief(cell), significant
     if settings.test == "bayes":
@@ -227,7 +220,6 @@ def _tests(cell: Cell, tested: Tested, corrected: Floats, family: Comparisons) -
     elif settings.test == "sign":
         wins, _, losses = signs(cell.paired, settings.tie)
         way = (wins - losses) * 1.0
-    better = way > 0 if cell.rising else way < 0
     smallest = [
         detectable(flips.n_units, alpha=family.level(settings, one)) if several else None
         for one in (False, True)
@@ -239,17 +231,12 @@ def _tests(cell: Cell, tested: Tested, corrected: Floats, family: Comparisons) -
         "p_error": tested.error,
         "exact": settings.test in ("randomization", "wilcoxon") and flips.exact,
         "method": tested.method,
-        "verdict": [
-            ("better" if is_better else "worse") if one and differs else None
-            for is_better, differs, one in zip(
-                better.tolist(), (way != 0).tolist(), told, strict=True
-            )
-        ],
+        "verdict": verdicts(np.array(told, np.bool_), way, rising=cell.rising),
         "sd": cell.moments.sd,
         **shown,
         "detectable": [
             None if (least := smallest[one]) is None or not spread else least * spread
-            for one, spread in zip(significant, _listed(cell.of_units.sd), strict=True)
+            for one, spread in zip(significant, listed(cell.of_units.sd), strict=True)
         ],
     }
 
@@ -260,7 +247,7 @@ def _belief(cell: Cell) -> dict[str, Any]:
     if rope is None and cell.settings.test != "bayes":
         return {}
     names = ["probability_better", "probability_same", "probability_worse"]
-    found = map(_listed, beliefs(cell.of_units, rope or 0.0))
+    found = map(listed, beliefs(cell.of_units, rope or 0.0))
     return dict(zip(names if cell.rising else names[::-1], found, strict=True))
 
 
@@ -317,17 +304,13 @@ def _of_training(cell: Cell, again: Trained | None) -> dict[str, Any]:
     least, most = ends_of(cell.known, *range_of(cell.known, cell.scores))
     low, high = cut(low, high, least - most, most - least)
     told = again.p_adjusted <= cell.settings.alpha
-    rises = (cell.moments.mean > 0) == cell.rising
     return {
         "training_low": low,
         "training_high": high,
         "training_p": again.p,
         "training_p_adjusted": again.p_adjusted,
         "training_df": np.where(np.isnan(again.p), np.nan, again.moments.degrees),
-        "training_verdict": [
-            ("better" if way else "worse") if one else None
-            for one, way in zip(told.tolist(), rises.tolist(), strict=True)
-        ],
+        "training_verdict": verdicts(told, cell.moments.mean, rising=cell.rising),
     }
 
 
@@ -342,7 +325,7 @@ def _doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
     if cell.cluster is None:
         return [doubt_of(one.n, one.changed, one.skewness) for one in pairs]
     changed = np.count_nonzero(_units_that_differ(cell), axis=0).tolist()
-    skews = _listed(skewness(cell.units, cell.of_units))
+    skews = listed(skewness(cell.units, cell.of_units))
     n = cell.units.n_units
     return [doubt_of(n, *one) for one in zip(changed, skews, strict=True)]
 

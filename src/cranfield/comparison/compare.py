@@ -15,6 +15,7 @@ from cranfield.comparison.cells import Cell, Comparisons, Queries, result_of
 from cranfield.comparison.clustering import Clustering, ClusteringOptions
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import CORRECTIONS
+from cranfield.comparison.corrections import corrected as adjusted
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.pair_tests import Tested, pairs_tested
@@ -259,7 +260,6 @@ def _of_family(
     n = len(p)
     if settings.correction in ("tukey", "rtukey"):  # these have no baseline
         n = math.comb(paired.values.shape[1], 2)
-    absent = np.isnan(p)
     match settings.correction if len(p) else "none":
         case "maxt":
             if len(family) > 1:
@@ -270,10 +270,8 @@ def _of_family(
             corrected = tukey(paired)
         case "rtukey":
             corrected = randomised_tukey(paired, seed=settings.seed)
-        case "none":
-            corrected = p
-        case correction:  # a pair without a p-value counts as a comparison, too
-            corrected = CORRECTIONS[correction](np.where(absent, 1.0, p))
-    corrected = np.where(absent, np.nan, corrected)
+        case correction:
+            corrected = adjusted(correction, p)
+    corrected = np.where(np.isnan(p), np.nan, corrected)
     told = int(np.count_nonzero(corrected <= settings.alpha))
     return [(of_cell, Comparisons(n, told)) for of_cell in np.split(corrected, len(family))]

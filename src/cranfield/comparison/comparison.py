@@ -9,12 +9,13 @@ import numpy as np
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.result import Change, Pair, Result
 from cranfield.comparison.scale import logs
+from cranfield.comparison.score_columns import spelled
 from cranfield.comparison.seed_tables import seeds_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
 from cranfield.errors import one_of
-from cranfield.measures import Measure, parse
+from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.options import checked, whole
 from cranfield.render.numbers import some
@@ -69,9 +70,7 @@ class Comparison(Shown):
 
         If `name` is None, on all queries.
         """
-        wanted = str(measure)
-        if isinstance(measure, str) and measure not in self.aligned.measures:
-            wanted = str(parse(measure))
+        wanted = spelled(measure, self.aligned.measures)
         for one in self.results:
             if (one.measure, one.slice) == (wanted, name) and label in (None, one.label):
                 return one

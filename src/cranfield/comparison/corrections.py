@@ -67,6 +67,18 @@ def _back(order: Ints, adjusted: Floats) -> Floats:
     return found
 
 
+def corrected(name: str, p: Floats) -> Floats:
+    """Adjust by one of CORRECTIONS, or not at all for "none"; NaN counts as a comparison.
+
+    >>> corrected("holm", np.array([0.01, np.nan]))
+    array([0.02,  nan])
+    """
+    if name == "none":
+        return p
+    absent = np.isnan(p)
+    return np.where(absent, np.nan, CORRECTIONS[name](np.where(absent, 1.0, p)))
+
+
 CORRECTIONS = {
     "holm": holm,
     "bonferroni": bonferroni,

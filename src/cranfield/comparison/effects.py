@@ -1,17 +1,18 @@
 """Effect sizes: a difference relative to how much scores vary; and whether to trust it."""
 
+import math
 from typing import Literal
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats
+from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.anova import Anova
-from cranfield.comparison.flips import Paired
+from cranfield.comparison.flips import Paired, by_cluster
 from cranfield.comparison.significance import TIE, Moments
 
 FEW = 10  # queries, or queries that differ
 
-Doubt = Literal["identical", "few-changes", "skewed"]
+Doubt = Literal["identical", "few-changes", "constant", "skewed"]
 
 
 def effects_of(paired: Paired, moments: Moments) -> dict[str, Floats]:
@@ -74,6 +75,18 @@ def skewness(paired: Paired, moments: Moments) -> Floats:
     return _by(third, np.where(moments.sd > 0, second, 0.0) ** 1.5)
 
 
+def n_uncommon(scores: Floats, cluster: Ints | None = None) -> Ints:
+    """Return how many queries do not have a system's most common score: (n_systems,).
+
+    `scores` are (n_queries, n_systems). With clusters (n_queries,), how many have such a query.
+    """
+    rounded = np.round(scores / TIE)
+    counted = [np.unique(column, return_counts=True) for column in rounded.T]
+    usual = np.array([values[counts.argmax()] for values, counts in counted])
+    found: Ints = np.count_nonzero(by_cluster((rounded != usual) * 1.0, cluster), axis=0)
+    return found
+
+
 def design_effect(of_clusters: Moments, of_queries: Moments) -> Floats:
     """Return how much larger the variance of a mean is than that of independent queries.
 
@@ -89,12 +102,13 @@ def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
     `changed` of `n` queries differ. Where none does, the interval has no width; where fewer than 10
     do, the sample may lack the rare, large differences. Else the skewness G of the differences
     decides: they are doubtful if n < 25 G^2 (Cochran, Sampling Techniques, 3rd ed. 1977, p. 42).
+    Where all differences are the same, there is no skewness (None or NaN), and again no width.
     Fewer than 10 queries in all have a separate note.
 
     >>> doubt_of(50, 0, None), doubt_of(5_000, 9, 0.1)
     ('identical', 'few-changes')
-    >>> doubt_of(50, 40, 2.0), doubt_of(100, 40, 2.0)
-    ('skewed', None)
+    >>> doubt_of(50, 40, 2.0), doubt_of(100, 40, 2.0), doubt_of(50, 50, None)
+    ('skewed', None, 'constant')
     """
     if changed == 0:
         return "identical"
@@ -102,4 +116,6 @@ def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
         return None
     if changed < FEW:
         return "few-changes"
-    return "skewed" if skewness is not None and n < 25 * skewness**2 else None
+    if skewness is None or math.isnan(skewness):
+        return "constant"
+    return "skewed" if n < 25 * skewness**2 else None

@@ -385,7 +385,7 @@ def _notes(
     for contrast in contrasts:
         of_this = [one for one in verdicts if one.measure == contrast.measure]
         if settings.test != "bounded":
-            yield from _skewed(contrast, of_this)
+            yield from _ill_shaped(contrast, of_this, settings)
         value, measure, stated = contrast.base_mean, contrast.measure, contrast.given
         below_0 = min(contrast.base.min(), contrast.scores.min()) < 0
         unknown = contrast.range is None and contrast.rising and not below_0
@@ -458,14 +458,24 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
         yield Note("near-margin", "info", said, one.n, named)
 
 
-def _skewed(contrast: Contrast, verdicts: Sequence[Verdict]) -> Iterator[Note]:
-    """Yield a note on each system whose differences are skewed for so many queries."""
+def _ill_shaped(
+    contrast: Contrast, verdicts: Sequence[Verdict], settings: GateSettings
+) -> Iterator[Note]:
+    """Yield a note on each system whose differences are all the same, or skewed."""
     weights = np.ones(len(contrast.base)) if contrast.weights is None else contrast.weights
     paired = contrast.paired(contrast.gains + contrast.margin * weights[:, None])
     units = "queries" if contrast.cluster is None else "clusters"
     skews = skewness(paired, Moments.of(paired))
     for one, skew in zip(verdicts, skews.tolist(), strict=True):
-        if doubt_of(paired.n_units, one.changed_units, skew) == "skewed":
+        doubt = doubt_of(paired.n_units, one.changed_units, skew)
+        if doubt == "constant":
+            more = 1 - settings.alpha ** (1 / paired.n_units)
+            said = (
+                f"the same difference on all {paired.n_units:,} {units}, so that the limits have "
+                f"no width; of other {units}, up to {100 * more:.2g} % may have another."
+            )
+            yield Note("constant", "warning", said, one.n, f"{one.system} ({one.measure})")
+        if doubt == "skewed":
             said = (
                 f"a few large differences to one side (skewness {skew:+.1f}) make the limits too "
                 f"narrow; {math.ceil(25 * skew**2):,} {units} would be enough."

@@ -9,9 +9,10 @@ import numpy as np
 from cranfield.arrays.ids import ids_of
 from cranfield.arrays.ranked import Bools, Floats, Ints, means
 from cranfield.comparison.alignment import Aligned, Evaluated, align
+from cranfield.comparison.mean_interval import on_intervals
 from cranfield.comparison.powered import Powered, by_documents, by_queries, off_by_chance
 from cranfield.comparison.settings import Alignment
-from cranfield.comparison.significance import TIE, t_p
+from cranfield.comparison.significance import TIE
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, as_qrels
@@ -151,6 +152,9 @@ def _of_queries(ours: Aligned, theirs: Aligned, judged: Qrels | None, lam: float
         text = f"{number_of(n_alone, 'query', 'queries')} with human scores alone: left out."
         notes.append(Note("no-model-label", "warning", text, n_alone))
     notes += _not_by_chance(ours, f, chance)
+    for m, measure in enumerate(ours.measures):
+        named = [f"{name} ({measure})" for name in ours.names]
+        notes += on_intervals(y[m], named, units="labelled queries")
     little = [*_little_labelled(ours, theirs, np.array(shared), rows)]
     notes += little or _few_of_all(ours, judged, rows)
     if len(ours.names) > 1:
@@ -215,14 +219,15 @@ def _not_by_chance(ours: Aligned, f: Floats, chance: Floats | None) -> Iterator[
     weight = np.ones(n) if chance is None else 1 / chance
     for m, measure in enumerate(ours.measures):
         mine, every = (means(part.T) for part in (f[m], ours.values[m]))  # over the systems
-        t = off_by_chance(mine, every, chance)
-        if t is None or (p := float(t_p(np.array([t]), np.ones(1), n - 1)[0])) >= _BY_CHANCE:
+        found = off_by_chance(mine, every, chance)
+        if found is None or found[1] >= _BY_CHANCE:
             continue
+        off, p = found
         text = (
             f"The labelled queries do not look drawn by chance: by the model's labels their mean "
             f"{measure} is {number(float(np.average(mine, weights=weight)))}, that of all queries "
             f"{number(float(means(every[:, None])[0]))} (p {probability(p)}). Were "
-            f"{'easy' if (t > 0) == ours.rising(measure) else 'hard'} ones chosen? Then the "
+            f"{'easy' if (off > 0) == ours.rising(measure) else 'hard'} ones chosen? Then the "
             "interval does not hold."
         )
         yield Note("not-by-chance", "warning", text, n)

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from cranfield.comparison.clustering import Clustering, ClusteringOptions, Level, LevelOptions
 from cranfield.comparison.clusters import clusters_of
-from cranfield.comparison.mean_interval import mean_intervals
+from cranfield.comparison.mean_interval import mean_intervals, on_intervals
 from cranfield.comparison.remarks import of_few
 from cranfield.comparison.score_columns import columns_of, known_measure, without_number
 from cranfield.errors import InputError
@@ -133,8 +133,11 @@ def intervals(scores: Scores | Systems, **options: Unpack[IntervalOptions]) -> I
         n = None if clusters is None else clusters.n
         means.append(MeanWithInterval(name, measure, len(query_ids), n, mean, low, high))
         units = "queries" if n is None else "clusters of queries"
-        few = of_few(n or len(query_ids), units) if low is not None else ()
-        notes += [one for one in (*on_clusters, *few) if one not in notes]
+        on_data = [*on_clusters]
+        if low is not None:
+            on_data += of_few(n or len(query_ids), units)
+            on_data += on_intervals(values[:, None], [f"{name} {measure}"], code)
+        notes += [one for one in on_data if one not in notes]
     left_out = [str(one) for one in systems.measures if not _has_mean(one)]
     if left_out:
         text = f"No mean over the queries, and no interval: {', '.join(left_out)}."

@@ -17,13 +17,14 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align
 from cranfield.comparison.compare import compared
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.corrections import CORRECTIONS
+from cranfield.comparison.corrections import corrected
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.macro_result import MacroPair, MacroResult, MacroSystem
 from cranfield.comparison.macro_tables import macro_tables
 from cranfield.comparison.randomization import step_down
-from cranfield.comparison.result import Method, Outcome
-from cranfield.comparison.scale import is_geometric
+from cranfield.comparison.result import Method, listed, verdicts
+from cranfield.comparison.scale import cut, is_geometric, range_of
+from cranfield.comparison.score_columns import spelled
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
@@ -31,7 +32,15 @@ from cranfield.comparison.settings import (
     CollectionSettingsOptions,
     Settings,
 )
-from cranfield.comparison.significance import signs, t_p, wilcoxon
+from cranfield.comparison.significance import (
+    Moments,
+    signs,
+    t_ends,
+    t_interval,
+    t_p,
+    t_test,
+    wilcoxon,
+)
 from cranfield.comparison.strata import Strata, flipped
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, printable
@@ -40,7 +49,7 @@ from cranfield.measures import Measure
 from cranfield.notes import Note, merged, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
-from cranfield.render.numbers import number_of, or_none, some
+from cranfield.render.numbers import number, number_of, some
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
@@ -70,14 +79,16 @@ class CollectionComparison(Shown):
     comparisons: Mapping[str, Comparison]
     settings: CollectionSettings
     results: Sequence[MacroResult]
-    own_notes: tuple[Note, ...]
+    own_notes: tuple[Note, ...]  # on the averages
+    data_notes: tuple[Note, ...]  # on files, and on what was stated for some collections
 
     def __getitem__(self, measure: str | Measure) -> MacroResult:
         """Return the result of one measure."""
-        for one in self.results:
-            if one.measure == str(measure):
-                return one
-        raise KeyError(f"{measure}: there are {', '.join(one.measure for one in self.results)}")
+        by_name = {one.measure: one for one in self.results}
+        wanted = spelled(measure, by_name)
+        if wanted not in by_name:
+            raise KeyError(f"{measure}: there are {', '.join(by_name)}")
+        return by_name[wanted]
 
     @property
     def n_queries(self) -> int:
@@ -86,14 +97,15 @@ class CollectionComparison(Shown):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """The notes on the averages, then those on the data of each collection, with its name.
+        """The notes on files and averages, then those on each collection's data, with its name.
 
         Those on the tests of a collection alone are in its comparison.
         """
         of_each = (
             (name, one) for name, found in self.comparisons.items() for one in found.data_notes
         )
-        return (*self.own_notes, *merged(of_each, len(self.comparisons), some))
+        of_data = merged(of_each, len(self.comparisons), some)
+        return (*self.data_notes, *self.own_notes, *of_data)
 
     def tables(self) -> list[Table]:
         """Return, for each measure, a table of the collections, and one for each question."""
@@ -101,8 +113,9 @@ class CollectionComparison(Shown):
 
     def _shown(self) -> Iterator[Note]:
         """Yield the notes that a page has room for, and how many others there are."""
-        yield from self.own_notes
-        others = self.notes[len(self.own_notes) :]
+        own = len(self.data_notes) + len(self.own_notes)
+        yield from self.notes[:own]
+        others = self.notes[own:]
         yield from (one for one in others if one.is_grave)
         doubted = [
             printable(name)
@@ -170,7 +183,8 @@ def compare_collections(
 
     Warns:
         CranfieldWarning: once, if fewer than six collections leave the second question open, if a
-            system lacks a run, or where `compare` warns of a collection.
+            system lacks a run, or where `evaluate` warns of a collection. Whether tests on single
+            collections are doubtful is in the notes of `comparisons`.
 
     Raises:
         InputError: fewer than two collections; a baseline that one lacks; what `compare` raises.
@@ -193,6 +207,7 @@ def compare_collections(
     settings = CollectionSettings.of(options)
     how = Alignment.of(options), Judging.of(options), Reading.of(options)
     given, notes = _given(collections)
+    notes += _of_measures(given, measures)
     aligned = {name: _aligned(name, one, measures, how) for name, one in given.items()}
     found = averaged(aligned, settings, notes)
     warn_of(found.notes)
@@ -210,6 +225,23 @@ def _given(collections: Any) -> tuple[dict[str, Any], list[Note]]:
             hint="As in {'dl19': (qrels, runs), 'dl20': (qrels, runs)}, a folder, or a table.",
         )
     return {str(name): one for name, one in collections.items()}, []
+
+
+def _of_measures(given: Mapping[str, Any], measures: MeasuresLike | None) -> Iterator[Note]:
+    """Yield a note if collections have measures of their own, in place of those for all."""
+    own = [
+        printable(name)
+        for name, one in given.items()
+        if isinstance(one, tuple) and len(one) == 3 and one[2] is not None
+    ]
+    if own and measures is not None:
+        named = [measures] if isinstance(measures, str | Measure) else measures
+        what = ", ".join(map(str, named))
+        text = (
+            f"{number_of(len(own), 'collection has', 'collections have')} measures of their own, "
+            f"in place of {what}: {some(own)}."
+        )
+        yield Note("own-measures", "info", text, len(own))
 
 
 def _aligned(
@@ -255,7 +287,7 @@ def averaged(
             f"the baseline: there is no system {baseline!r:.80}",
             hint=f"The systems are {', '.join(map(printable, names))}.",
         )
-    said = [*notes, *_lacking(there, len(aligned), list(aligned))]
+    said = [*_lacking(there, len(aligned), list(aligned))]
     if len(complete) < 2 or (baseline is not None and baseline not in complete):
         what = f"{baseline!r:.80} has no run on some" if len(complete) > 1 else "no two systems"
         tail = "" if len(complete) > 1 else " have a run on every collection"
@@ -276,13 +308,13 @@ def averaged(
     )
     comparisons = {name: compared(one, of_each, unjudged=False) for name, one in aligned.items()}
     results = [_result(aligned, complete, settings, baseline, *one) for one in _measures(aligned)]
-    said += _doubts(len(aligned), results, settings)
+    said += _doubts(aligned, results, settings)
     said += [
         Note("mixed", "warning", f"The average is of different measures: {one.measure}.")
         for one, (_, columns) in zip(results, _measures(aligned), strict=True)
         if len(set(columns)) > 1
     ]
-    return CollectionComparison(comparisons, settings, results, tuple(said))
+    return CollectionComparison(comparisons, settings, results, tuple(said), tuple(notes))
 
 
 def _lacking(there: Mapping[str, Sequence[str]], n: int, every: Sequence[str]) -> Iterator[Note]:
@@ -359,7 +391,14 @@ def _result(
         **_of_these(strata, left, right, settings, rising=rising),
         **_of_others(means, left, right, settings, rising=rising),
     }
-    rows = zip(*(_listed(one) for one in pairs.values()), strict=True)
+    ranges = [
+        range_of(one.known(column), of_each[key])
+        for (key, one), column in zip(aligned.items(), columns, strict=True)
+    ]
+    most = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
+    for low, high in (("low", "high"), ("others_low", "others_high")):
+        pairs |= zip((low, high), cut(pairs[low], pairs[high], -most, most), strict=True)
+    rows = zip(*(listed(one) for one in pairs.values()), strict=True)
     ranks: Floats | None = None
     statistic = p = None
     if settings.ranks:
@@ -377,14 +416,6 @@ def _result(
     return MacroResult(measure, rising, systems, found, statistic, p)
 
 
-def _listed(column: Any) -> list[Any]:
-    """Return a column as a list, with None for NaN."""
-    if not isinstance(column, np.ndarray):
-        return list(column)
-    values: list[Any] = column.tolist()
-    return list(map(or_none, values)) if column.dtype == np.float64 else values
-
-
 def _of_these(
     strata: Strata, left: Ints, right: Ints, settings: CollectionSettings, *, rising: bool
 ) -> dict[str, Any]:
@@ -395,10 +426,10 @@ def _of_these(
     by_t = t_p(paired.means, error, degrees)
     method: Method | None = None
     if settings.test == "t":
-        p, (low, high) = by_t, _student(paired.means, error, degrees, settings.alpha)
+        p, (low, high) = by_t, t_ends(paired.means, error, degrees, settings.alpha)
     else:
         p, low, high, method = flipped(paired, flips, settings.alpha)
-    corrected = _corrected(p, paired, flips, settings)
+    p_adjusted = _corrected(p, paired, flips, settings)
     apart = strata.values[:, left] - strata.values[:, right]
     return {
         "difference": paired.means,
@@ -406,12 +437,12 @@ def _of_these(
         "low": low,
         "high": high,
         "p": p,
-        "p_adjusted": corrected,
+        "p_adjusted": p_adjusted,
         "p_t": by_t,
         "error": error,
         "df": np.where(np.isnan(by_t), np.nan, degrees),
         "method": [method] * len(left),
-        "verdict": _verdicts(corrected, paired.means, settings, rising=rising),
+        "verdict": verdicts(p_adjusted <= settings.alpha, paired.means, rising=rising),
     }
 
 
@@ -420,15 +451,13 @@ def _of_others(
 ) -> dict[str, Any]:
     """Return whether the systems differ over collections, each one observation: (n_pairs,)."""
     paired = Paired(means, left, right)
-    n, flips = paired.n_units, Flips(paired.n_units, settings.flips, settings.seed)
-    error = paired.differences.std(axis=0, ddof=1) / np.sqrt(n)
-    error[error <= 1e-12 * np.abs(paired.differences).max(axis=0)] = 0.0
-    by_t = t_p(paired.means, error, n - 1)
+    moments, flips = Moments.of(paired), Flips(paired.n_units, settings.flips, settings.seed)
+    by_t = t_test(moments)
     if settings.test == "t":
-        p, (low, high) = by_t, _student(paired.means, error, n - 1, settings.alpha)
+        p, (low, high) = by_t, t_interval(moments, settings.alpha)
     else:
         p, low, high, _ = flipped(paired, flips, settings.alpha)
-    corrected = _corrected(p, paired, flips, settings)
+    p_adjusted = _corrected(p, paired, flips, settings)
     wins, ties, losses = signs(paired, settings.tie)
     found = {
         "wins": wins if rising else losses,
@@ -437,44 +466,21 @@ def _of_others(
         "others_low": np.where(np.isfinite(low), low, np.nan),
         "others_high": np.where(np.isfinite(high), high, np.nan),
         "others_p": p,
-        "others_p_adjusted": corrected,
+        "others_p_adjusted": p_adjusted,
         "others_p_t": by_t,
-        "others_verdict": _verdicts(corrected, paired.means, settings, rising=rising),
+        "others_verdict": verdicts(p_adjusted <= settings.alpha, paired.means, rising=rising),
     }
     if settings.ranks:
         p = wilcoxon(paired, flips, settings.tie)
-        found |= {"wilcoxon_p": p, "wilcoxon_p_adjusted": CORRECTIONS["holm"](p)}
+        found |= {"wilcoxon_p": p, "wilcoxon_p_adjusted": corrected("holm", p)}
     return found
 
 
-def _student(
-    mean: Floats, error: Floats, degrees: int | Floats, alpha: float
-) -> tuple[Floats, Floats]:
-    from scipy.special import stdtrit
-
-    half = stdtrit(degrees, 1 - alpha / 2) * error
-    return mean - half, mean + half
-
-
 def _corrected(p: Floats, paired: Paired, flips: Flips, settings: CollectionSettings) -> Floats:
-    """Return p-values corrected for all pairs; NaN is kept, and counts as a comparison."""
-    if settings.correction == "none":
-        return p
+    """Return p-values corrected for all pairs: (n_pairs,)."""
     if settings.correction == "maxt":
-        return step_down(paired, flips)
-    absent = np.isnan(p)
-    found = CORRECTIONS[settings.correction](np.where(absent, 1.0, p))
-    return np.where(absent, np.nan, found)
-
-
-def _verdicts(
-    p: Floats, difference: Floats, settings: CollectionSettings, *, rising: bool
-) -> list[Outcome | None]:
-    way: tuple[Outcome, Outcome] = ("better", "worse") if rising else ("worse", "better")
-    return [
-        None if not told or one == 0 else way[0] if one > 0 else way[1]
-        for told, one in zip((p <= settings.alpha).tolist(), difference.tolist(), strict=True)
-    ]
+        return np.where(np.isnan(p), np.nan, step_down(paired, flips))
+    return corrected(settings.correction, p)
 
 
 def _friedman(means: Floats) -> tuple[Floats, float | None, float | None]:
@@ -497,27 +503,68 @@ def _friedman(means: Floats) -> tuple[Floats, float | None, float | None]:
     return mean_ranks, statistic, float(chdtrc(k - 1, statistic))
 
 
-def _doubts(n: int, results: Sequence[MacroResult], settings: CollectionSettings) -> Iterator[Note]:
-    """Yield what so few collections cannot show."""
+def _far_apart(results: Sequence[MacroResult], settings: CollectionSettings) -> Iterator[Note]:
+    """Warn where flips find less than a t-test, as differences vary between the collections."""
+    from scipy.special import stdtrit
+
+    times = {}
+    for result in results:
+        for one in result.pairs:
+            if one.low is None or one.high is None or not one.error or one.df is None:
+                continue
+            width = 2 * one.error * float(stdtrit(one.df, 1 - settings.alpha / 2))
+            if one.high - one.low > _MUCH_WIDER * width:
+                named = f"{printable(one.system)} - {printable(one.other)} ({result.measure})"
+                times[named] = (one.high - one.low) / width
+    if times:
+        text = (
+            "Differences vary so much between these collections that flips, to which that is "
+            "noise, show less than there is: their interval is up to "
+            f"{number(max(times.values()), 1)} times as wide as by the t-test (--test t), which "
+            f"takes each collection by itself: {some([*times])}."
+        )
+        yield Note("far-apart", "warning", text, len(times))
+
+
+_MUCH_WIDER = 1.5  # times the t interval
+
+
+def _doubts(
+    aligned: Mapping[str, Aligned], results: Sequence[MacroResult], settings: CollectionSettings
+) -> Iterator[Note]:
+    """Yield what so few collections, or queries of one, cannot show."""
+    n, alpha = len(aligned), settings.alpha
     comparisons = max(len(one.pairs) for one in results)
-    by_flips = settings.test == "randomization"
-    corrected = 1 if settings.correction in ("none", "maxt", "bh", "by") else comparisons
-    least = corrected * 2.0 ** (1 - n)
-    if n < FEWEST and by_flips:
+    if settings.test == "randomization":
+        yield from _far_apart(results, settings)
+    if settings.test == "t":
+        if n < FEWEST:
+            text = (
+                f"{n} collections: the t-test over them assumes that their differences are normal, "
+                "which so few cannot show."
+            )
+            yield Note("few-collections", "warning", text, n)
+        single = [printable(name) for name, one in aligned.items() if len(one.query_ids) == 1]
+        if single:
+            text = (
+                f"{some(single)}: one query, which has no variance, so that there is no t-test "
+                "about these collections; the randomization test needs none."
+            )
+            yield Note("one-query", "warning", text, len(single))
+        return
+    flips = Flips(n, settings.flips, settings.seed)
+    least = float(flips.share(np.array(1 if flips.exact else 0)))
+    how = "none" if settings.correction == "maxt" else settings.correction
+    floor = float(corrected(how, np.full(comparisons, least)).min())  # if all pairs have the least
+    if least > alpha:
         text = (
-            f"{n} collections: no p over collections can be below {2.0 ** (1 - n):.3g}. They show "
-            "what holds on these, not what would hold on others."
+            f"{n} collections: no p over collections can be below {least:.3g}. They show what "
+            "holds on these, not what would hold on others."
         )
         yield Note("few-collections", "warning", text, n)
-    elif n < FEWEST:
+    elif floor > alpha:
         text = (
-            f"{n} collections: the t-test over them assumes that their differences are normal, "
-            "which so few cannot show."
-        )
-        yield Note("few-collections", "warning", text, n)
-    elif by_flips and least > settings.alpha:
-        text = (
-            f"{n} collections: over collections, no corrected p can be below {least:.2g}, so that "
-            f"nothing can be significant in {comparisons} comparisons."
+            f"{n} collections: over collections, no corrected p can be below {floor:.2g}, so that "
+            f"nothing can be significant in {number_of(comparisons, 'comparison')}."
         )
         yield Note("few-collections", "warning", text, n)

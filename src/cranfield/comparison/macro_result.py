@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cranfield.comparison.result import Method, Outcome
-from cranfield.lazy import cached_property
+from cranfield.comparison.result import Method, Outcome, Pairs
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class MacroSystem:
 
 
 @dataclass(frozen=True)
-class MacroResult:
+class MacroResult(Pairs[MacroPair]):
     """Systems compared under one measure over several collections."""
 
     measure: str  # of all collections, or their measures
@@ -64,20 +63,7 @@ class MacroResult:
     friedman: float | None  # the statistic, with `ranks`
     friedman_p: float | None
 
-    @cached_property
-    def by_names(self) -> Mapping[tuple[str, str], MacroPair]:
-        """Return the pairs by (system, other)."""
-        return {(one.system, one.other): one for one in self.pairs}
-
     @property
     def ordered(self) -> Sequence[MacroSystem]:
         """Return the systems, the best first."""
         return sorted(self.systems, key=lambda one: one.mean, reverse=self.rising)
-
-    def __getitem__(self, system: str | tuple[str, str]) -> MacroPair:
-        """Return a pair, by its system and, where there are several, the other."""
-        found = [one for names, one in self.by_names.items() if system in (names, names[0])]
-        if len(found) != 1:
-            known = ", ".join(f"{name} - {other}" for name, other in self.by_names)
-            raise KeyError(f"{system!r}: the pairs are {known}")
-        return found[0]

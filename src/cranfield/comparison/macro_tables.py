@@ -175,7 +175,7 @@ def _columns(
         "The interval and p allow for other collections, each of which is one observation."
         if others
         else "The interval and p allow for other queries of these collections; a collection with "
-        "few queries is as weighty as one with many.",
+        "few queries counts as much as one with many.",
     )
     yield column("p", lambda one: probability(of(one, "p")))
     yield column(

@@ -134,7 +134,7 @@ def contrast_of(
         gains if rising else -gains,
         size,
         weights,
-        whole=over_all(known, base),
+        whole=over_all(known, base) * (1 if rising else -1),
         cluster=None if aligned.clusters is None else aligned.clusters.code,
         seeds=_seeds(aligned, measure, at) if trained_again else (),
         measure=measure,

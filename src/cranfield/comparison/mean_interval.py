@@ -1,13 +1,48 @@
 """Each system's own mean over the queries, with its interval."""
 
 import math
+from collections.abc import Iterator, Sequence
 
 from cranfield.arrays.ranked import Floats, Ints, mean
+from cranfield.comparison.effects import FEW, doubt_of, n_uncommon, skewness
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.significance import Moments, t_interval
 from cranfield.measures import Measure
+from cranfield.notes import Note
 from cranfield.render.numbers import or_none
+
+
+def on_intervals(
+    scores: Floats, names: Sequence[str], cluster: Ints | None = None, units: str = "queries"
+) -> Iterator[Note]:
+    """Yield a note on each system whose interval may be too narrow.
+
+    `scores` are (n_queries, n_systems), `cluster` as for `mean_intervals`. Fewer than 10 units have
+    a note of their own.
+    """
+    paired = Paired.of(scores)
+    paired = paired if cluster is None else paired.summed(cluster)
+    n, others = paired.n_units, n_uncommon(scores, cluster)
+    if n < FEW:
+        return
+    units = units if cluster is None else "clusters"
+    skews = skewness(paired, Moments.of(paired))
+    for name, rare, skew in zip(names, others.tolist(), skews.tolist(), strict=True):
+        if rare < FEW:
+            same = "All" if rare == 0 else f"All but {rare}"
+            text = (
+                f"{same} of {n:,} {units} have the same score: the interval is too narrow, and "
+                "rare other scores are not ruled out."
+            )
+            yield Note("few-scores", "warning", text, rare, name)
+        elif doubt_of(n, rare, skew) == "skewed":
+            text = (
+                f"Skewed scores ({skew:+.1f}): the interval misses the true mean more often than "
+                f"it says; {math.ceil(25 * skew**2):,} {units} would be enough."
+            )
+            yield Note("skewed", "warning", text, n, name)
+
 
 MeanInterval = tuple[float, float | None, float | None]  # a mean, and the ends of its interval
 

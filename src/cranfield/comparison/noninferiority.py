@@ -16,7 +16,7 @@ from cranfield.comparison.power import MOST_QUERIES, queries_for
 from cranfield.comparison.randomization import one_sided
 from cranfield.comparison.seeds import Spread
 from cranfield.comparison.settings import Added, Design, GateSettings
-from cranfield.comparison.significance import TIE, Moments, student
+from cranfield.comparison.significance import TIE, Moments, fieller, student
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 # How the randomization test's limits and p-values were computed: by all possible flips, by all that
@@ -32,7 +32,8 @@ class Question:
     gains: Floats  # (n_queries, n_systems); above 0 is better
     margin: float
     weights: Floats | None = None  # if the margin is a share: the baseline's scores, with mean 1
-    whole: float = math.nan  # the baseline's mean, by which these were divided
+    # The baseline's mean, by which these were divided; where less is better, with its sign turned.
+    whole: float = math.nan
     reach: Reach | None = None  # for the bounded test
     cluster: Ints | None = None  # (n_queries,) of each query, numbered from 0; None: independent
     # What other seeds add to the variances of the systems' means, and to that of the baseline, if
@@ -306,19 +307,15 @@ _FARTHEST = 1_000  # standard errors from the mean: where a limit is looked for
 def _fieller(
     question: Question, weights: Floats, moments: Moments, far: float
 ) -> tuple[Floats, Floats] | None:
-    """Return the bounds at which t is just `far`: the roots of a quadratic equation.
+    """Return the bounds at which t is just `far`: ends of the ratios of gains to weights.
 
-    Fieller 1954. They exist where the weights' spread is less than sqrt(n) / far; else None.
+    They exist where the weights' spread is less than sqrt(n) / far; else None.
     """
-    n = moments.n
-    k, centred = far**2 / n, question.paired(weights[:, None]).centred[:, 0]
+    n, centred = moments.n, question.paired(weights[:, None]).centred[:, 0]
     variance = float((centred**2).sum()) / (n - 1)
-    flat = 1 - k * variance
-    if flat <= 0:
-        return None
     own = question.paired(question.gains).centred
     together = (centred[:, None] * own).sum(axis=0) / (n - 1)
-    at_mean = Moments.of(Paired.of(own - np.outer(centred, moments.mean))).sd
-    root = np.sqrt(np.maximum(0, k * at_mean**2 - k**2 * (variance * moments.sd**2 - together**2)))
-    middle = moments.mean - k * together
-    return (middle - root) / flat, (middle + root) / flat
+    apart = Moments.of(Paired.of(own - np.outer(centred, moments.mean))).sd ** 2
+    of_means = moments.sd**2 / n, variance / n, together / n
+    low, high = fieller(moments.mean, 1.0, of_means, apart / n, far)
+    return None if np.isnan(low).all() else (low, high)

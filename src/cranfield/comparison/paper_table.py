@@ -165,12 +165,9 @@ class _Average(_Column):
         return all(one.in_percent for one in self.of)
 
     def verdict(self, system: str, other: str) -> Outcome | None:
-        pair = self.macro.by_names.get((system, other))
-        if pair is not None:
-            return pair.verdict
-        pair = self.macro.by_names.get((other, system))
-        turned: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
-        return None if pair is None else turned.get(pair.verdict)
+        if {(system, other), (other, system)}.isdisjoint(self.macro.by_names):
+            return None
+        return self.macro.between(system, other)[1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -304,8 +301,15 @@ class PaperTable(Shown):
         what = f"Mean {self._of_each[0].result.measure}" if self._same_measure else "Means"
         said = f"{what}{unit} over {over}"
         said += f"; best bold{', second underlined' if second else ''}" if best else ""
-        absent = any(name not in one.systems for one in self._columns for name in self.systems)
-        return f"{said}; {_ABSENT} not run." if absent else f"{said}."
+        seeds = {one.seeds for column in self._columns for one in column.systems.values()}
+        if max(seeds) > 1:
+            least, most = min(seeds - {1}), max(seeds)
+            runs = f"{least} to {most}" if least < most else f"{most}"
+            said += f"; {'some of ' * (1 in seeds)}the systems are means of {runs} runs"
+        absent = any(name not in one.systems for one in self._of_each for name in self.systems)
+        if absent:
+            said += f"; {_ABSENT} not run{' on all collections' * bool(self._averages)}"
+        return f"{said}."
 
     def _test(self) -> Iterator[str]:
         """Yield what the superscripts say, and by which test."""
@@ -327,10 +331,10 @@ class PaperTable(Shown):
             said = f"No system differs significantly from {baseline}"
         yield f"{said} ({'; '.join(self._how())})."
         if self._averages:
-            yield (
-                "Average: the mean of the collections; the same test, of all queries, each "
-                "collection with the same weight, gives its marks."
-            )
+            how = "a t-test that adds the variances of the collections (Welch)"
+            if self._settings.test == "randomization":
+                how = "flips of the signs of all queries, each collection with the same weight"
+            yield f"Average: the mean of the collections; its marks are by {how}."
 
     def _how(self) -> Iterator[str]:
         """Yield the test, the correction with its family, and the level."""
@@ -524,7 +528,7 @@ def _averages_for_marks(found: CollectionComparison, marks: Marks) -> Collection
         return found
     settings = replace(found.settings, all_pairs=all_pairs, baseline=None)
     aligned = {name: one.aligned for name, one in found.comparisons.items()}
-    return averaged(aligned, settings)
+    return averaged(aligned, settings, found.data_notes)
 
 
 _IN_CAPTION = ("baseline", "test", "correction", "family", "alpha", "rope")

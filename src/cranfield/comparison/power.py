@@ -344,8 +344,9 @@ def _mean_of(n: int, design: Design, added: Added | None = None) -> _Mean:
     of_seeds = design.added if added is None else added
     if not of_seeds:
         return _Mean(math.sqrt(n) / design.spread, *_one_variance(n - 1))
-    unit = (design.sd or 1.0) ** 2
-    variances = [design.spread**2 / n, *(one / unit for one, _ in of_seeds)]
+    # Where queries do not vary, sizes are not divided by their standard deviation.
+    unit, of_queries = (design.sd or 1.0) ** 2, 0.0 if design.sd == 0 else design.spread**2
+    variances = [of_queries / n, *(one / unit for one, _ in of_seeds)]
     degrees = [n - 1.0, *(of_one for _, of_one in of_seeds)]
     return _Mean(1 / math.sqrt(math.fsum(variances)), *_sum_of_variances(variances, degrees))
 

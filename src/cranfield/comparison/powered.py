@@ -6,12 +6,12 @@ labelled, which were drawn by chance. `lam` says how much the model counts: with
 labels alone, with 1 the model's mean, corrected.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean, total
-from cranfield.render.numbers import or_none
 
 _ROUNDING = 1e-12  # a standard deviation that is this much less than the values is rounding
 
@@ -132,23 +132,37 @@ def by_documents(
     )
 
 
-def off_by_chance(f: Floats, every: Floats, chance: Floats | None = None) -> float | None:
-    """Return how far the model's mean on the labelled queries is from that on all, in errors.
+def off_by_chance(
+    f: Floats, every: Floats, chance: Floats | None = None
+) -> tuple[float, float] | None:
+    """Return how far the model's mean on the labelled queries is from that on all, and a p-value.
 
-    That is t, with n - 1 degrees of freedom, if the labelled ones were drawn by chance. None if
-    nothing varies, or all are labelled. `f` and `chance` (n,) belong to the labelled ones.
+    The first is in standard errors, as if the labelled ones were drawn by chance. That error is
+    known where all were as likely, since the model labels every query: p is by the normal
+    distribution, else by Student's. None if nothing varies, or all are labelled. `f` and `chance`
+    (n,) belong to the labelled ones.
 
-    >>> off_by_chance(np.array([0.9, 1.0]), np.array([0.9, 1.0, 0.1, 0.2, 0.0])) > 5
-    True
+    >>> far, p = off_by_chance(np.array([0.9, 1.0]), np.array([0.9, 1.0, 0.1, 0.2, 0.0, 0.1]))
+    >>> round(far, 3), round(p, 3)
+    (2.02, 0.043)
     """
+    from scipy.special import ndtr, stdtr
+
     n, n_all = len(f), len(every)
-    if not _variance(every):
+    if n == n_all or not _variance(every):
         return None
-    weight = np.ones(n) if chance is None else 1 / chance
-    weight = weight / total(weight)
-    middle = total(weight * f)
-    variance = total((weight * (f - middle)) ** 2) * n / (n - 1) * (1 - n / n_all)
-    return or_none((middle - mean(every)) / np.sqrt(variance)) if variance > 0 else None
+    degrees = math.inf
+    if chance is None:
+        middle, variance = mean(f), _variance(every) / n
+    else:
+        weight = 1 / chance / total(1 / chance)
+        middle, degrees = total(weight * f), n - 1.0
+        variance = total((weight * (f - middle)) ** 2) * n / (n - 1)
+    variance *= 1 - n / n_all
+    if not variance:
+        return None
+    far = (middle - mean(every)) / math.sqrt(variance)
+    return far, float(2 * (ndtr(-abs(far)) if degrees == math.inf else stdtr(degrees, -abs(far))))
 
 
 def _share(covariance: float, variance: float, stated: float | None) -> float:

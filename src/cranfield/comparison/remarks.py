@@ -184,6 +184,14 @@ def _doubts(
             f"{100 * more:.2g} % may differ."
         )
         yield Note("identical", "warning", text, n, count=len(same))
+    if same := of.get("constant"):
+        more = 1 - settings.alpha ** (1 / n)
+        text = (
+            f"The same difference on all {n:,} {units}, so that its interval has no width: "
+            f"{some([_named(one, settings) for one in same])}. Of other {units}, up to "
+            f"{100 * more:.2g} % may have another."
+        )
+        yield Note("constant", "warning", text, n, count=len(same))
     few = of.get("few-changes", [])
     if len(few) > _LISTED:
         shown = [f"{_named(one, settings)} ({_changed(one)})" for one in few]

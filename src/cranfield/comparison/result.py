@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.scale import is_geometric
 from cranfield.comparison.score_columns import known_measure
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
+from cranfield.render.numbers import or_none
 
 Outcome = Literal["better", "worse"]
 # How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
@@ -138,8 +142,72 @@ class Pair:
     unjudged_robust: bool | None = None  # whether its sign is the same for all grades
 
 
+class _OfTwo(Protocol):
+    """What a pair of systems has, whatever was compared."""
+
+    @property
+    def system(self) -> str: ...
+    @property
+    def other(self) -> str: ...
+    @property
+    def difference(self) -> float: ...
+    @property
+    def verdict(self) -> Outcome | None: ...
+
+
+P = TypeVar("P", bound=_OfTwo)
+
+
+class Pairs(Generic[P]):
+    """Pairs of systems, found by their names."""
+
+    pairs: Sequence[P]
+
+    @cached_property
+    def by_names(self) -> Mapping[tuple[str, str], P]:
+        """Return the pairs by (system, other)."""
+        return {(one.system, one.other): one for one in self.pairs}
+
+    def between(self, system: str, other: str) -> tuple[float, Outcome | None]:
+        """Return the difference and the verdict of two systems, compared in either order."""
+        if (system, other) in self.by_names:
+            pair = self.by_names[system, other]
+            return pair.difference, pair.verdict
+        turned: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
+        pair = self.by_names[other, system]
+        return -pair.difference, turned.get(pair.verdict)
+
+    def __getitem__(self, system: str | tuple[str, str]) -> P:
+        """Return a pair, by its system and, where there are several, the other."""
+        found = [one for names, one in self.by_names.items() if system in (names, names[0])]
+        if len(found) != 1:
+            known = ", ".join(f"{name} - {other}" for name, other in self.by_names)
+            raise KeyError(f"{system!r}: the pairs are {known}")
+        return found[0]
+
+
+def verdicts(told: Bools, way: Floats, *, rising: bool) -> list[Outcome | None]:
+    """Return what is told of pairs: (n_pairs,) whether something is, and the way they differ.
+
+    `way` is above 0 where the first system's values are greater, which is better if `rising`.
+    """
+    names: tuple[Outcome, Outcome] = ("better", "worse") if rising else ("worse", "better")
+    return [
+        None if not is_told or one == 0 else names[0] if one > 0 else names[1]
+        for is_told, one in zip(told, way.tolist(), strict=True)
+    ]
+
+
+def listed(column: Any, n: int = 0) -> list[Any]:
+    """Return a column as a list, with None for NaN; a single value is repeated n times."""
+    if not isinstance(column, np.ndarray):
+        return column if isinstance(column, list) else [column] * n
+    values: list[Any] = column.tolist()
+    return list(map(or_none, values)) if column.dtype == np.float64 else values
+
+
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Pairs[Pair]):
     """Systems compared under one measure, on all queries or on those of one slice."""
 
     measure: str
@@ -161,11 +229,6 @@ class Result:
         return "" if self.slice is None else f"{self.label}={self.slice}"
 
     @cached_property
-    def by_names(self) -> Mapping[tuple[str, str], Pair]:
-        """Return the pairs by (system, other)."""
-        return {(one.system, one.other): one for one in self.pairs}
-
-    @cached_property
     def by_ratio(self) -> bool:
         """Whether systems are compared by the ratio of their geometric means."""
         return is_geometric(known_measure(self.measure))  # there need not be a pair to say so
@@ -174,23 +237,6 @@ class Result:
     def ordered(self) -> Sequence[System]:
         """Return the systems, the best first."""
         return sorted(self.systems, key=lambda one: one.mean, reverse=self.rising)
-
-    def between(self, system: str, other: str) -> tuple[float, Outcome | None]:
-        """Return the difference and the verdict of two systems, compared in either order."""
-        if (system, other) in self.by_names:
-            pair = self.by_names[system, other]
-            return pair.difference, pair.verdict
-        turned: dict[Outcome | None, Outcome] = {"better": "worse", "worse": "better"}
-        pair = self.by_names[other, system]
-        return -pair.difference, turned.get(pair.verdict)
-
-    def __getitem__(self, system: str | tuple[str, str]) -> Pair:
-        """Return a pair, by its system and, where there are several, the other."""
-        found = [one for names, one in self.by_names.items() if system in (names, names[0])]
-        if len(found) != 1:
-            known = ", ".join(f"{name} - {other}" for name, other in self.by_names)
-            raise KeyError(f"{system!r}: the pairs are {known}")
-        return found[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""

@@ -1,7 +1,7 @@
 """Columns of existing scores: from Scores, from dicts, and from files of any tool."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import compress
@@ -25,6 +25,15 @@ from cranfield.scoring.scores import Scores, Systems
 # is not known, the name that a file has for it.
 Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
 Given = tuple[Columns, list[Note], dict[str, Any]]
+
+
+def spelled(measure: str | Measure, names: Collection[str]) -> str:
+    """Return a measure as one of the names has it, in whatever spelling it is given.
+
+    Raises MeasureError for a text that is neither one of the names nor a measure.
+    """
+    text = str(measure)
+    return text if text in names or isinstance(measure, Measure) else str(parse(text))
 
 
 def given_columns(data: Any, alignment: Alignment) -> Given:

@@ -6,6 +6,7 @@ query, is NaN; a comparison has None in its place.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -110,12 +111,58 @@ def t_test(moments: Moments) -> Floats:
 
 def t_interval(moments: Moments, alpha: float) -> tuple[Floats, Floats]:
     """Return the ends of the 1 - alpha interval of each mean difference, by Student's t."""
+    if moments.n < 2:
+        return moments.sd, moments.sd  # NaN
+    return t_ends(moments.mean, moments.error, moments.degrees, alpha)
+
+
+def t_ends(
+    mean: Floats, error: Floats, degrees: int | Floats, alpha: float
+) -> tuple[Floats, Floats]:
+    """Return the ends of the 1 - alpha intervals of means with these standard errors."""
     from scipy.special import stdtrit
 
-    half = moments.sd
-    if moments.n > 1:
-        half = stdtrit(moments.degrees, 1 - alpha / 2) * moments.error
-    return moments.mean - half, moments.mean + half
+    half = stdtrit(degrees, 1 - alpha / 2) * error
+    return mean - half, mean + half
+
+
+class Summed(NamedTuple):
+    """The sum of independent means: (n_pairs,) each; NaN where one is of a single unit."""
+
+    error: Floats  # the standard error
+    degrees: Floats  # of freedom
+
+
+def summed(of_each: Sequence[Moments], times: float = 1.0) -> Summed:
+    """Return the error of the sum of independent means, multiplied by a number.
+
+    Satterthwaite's degrees of freedom are Welch's with two (Biometrika 1947).
+    """
+    variances = [one.error**2 for one in of_each]
+    degrees = [np.full(one.mean.shape, float(max(one.n - 1, 1))) for one in of_each]
+    return Summed(times * np.sqrt(sum(variances)), satterthwaite(variances, degrees))
+
+
+def fieller(
+    above: Floats,
+    below: Floats | float,
+    variances: tuple[Floats, Floats | float, Floats],
+    apart: Floats,
+    far: float,
+) -> tuple[Floats, Floats]:
+    """Return the ends of the interval of each ratio of two means, above / below; NaN for none.
+
+    All ratios r are in it for which t of above - r below is at most `far`: between the roots of a
+    quadratic equation (Fieller, Journal of the Royal Statistical Society B 1954). It has ends if t
+    of `below` is more than that. `variances` are those of the means above and below, and their
+    covariance; `apart` is the variance of above - r below at the ratio of the two.
+    """
+    of_above, of_below, both = variances
+    flat = np.asarray(below**2 - far**2 * of_below, np.float64)
+    square = far**2 * below**2 * apart - far**4 * (of_above * of_below - both**2)
+    root, middle = np.sqrt(np.maximum(0, square)), above * below - far**2 * both
+    flat = np.where(flat > 0, flat, np.nan)
+    return (middle - root) / flat, (middle + root) / flat
 
 
 def signs(paired: Paired, tie: float = TIE) -> tuple[Ints, Ints, Ints]:
@@ -258,7 +305,8 @@ def beliefs(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:
 
     The same: its true mean is less than `rope` from the other's. By the posterior of the mean under
     the reference prior, t around the observed mean difference, which is the correlated t-test of
-    Benavoli, Corani, Demsar & Zaffalon (JMLR 2017) without correlation.
+    Benavoli, Corani, Demsar & Zaffalon (JMLR 2017) without correlation. NaN for one unit, and where
+    all differences are the same, and not 0: nothing is then known of their variance.
     """
     from scipy.special import stdtr
 
@@ -266,8 +314,7 @@ def beliefs(moments: Moments, rope: float) -> tuple[Floats, Floats, Floats]:
     freedom = moments.n - 1
     worse = stdtr(freedom, (-rope - mean) / error)
     better = stdtr(freedom, (mean - rope) / error)
-    sure = moments.sd == 0
-    worse = np.where(sure, mean < -rope, worse) * 1.0
-    better = np.where(sure, mean > rope, better) * 1.0
-    worse[np.isnan(moments.sd)] = better[np.isnan(moments.sd)] = np.nan
+    unknown = ~(moments.sd > 0) & ~((moments.sd == 0) & (mean == 0))
+    worse, better = (np.where(moments.sd > 0, one, 0.0) for one in (worse, better))
+    worse[unknown] = better[unknown] = np.nan
     return better, np.clip(1 - better - worse, 0.0, 1.0), worse

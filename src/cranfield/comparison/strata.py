@@ -3,27 +3,21 @@
 The macro average is the mean of the collections' means: one of n_k queries, of K collections, gives
 each of its queries the weight 1 / (K n_k). Whether systems differ on these collections depends on
 their queries: the signs of weighted differences are flipped. The t interval adds the collections'
-variances, with Satterthwaite's degrees of freedom, as Welch's does with two (Biometrika 1947).
+variances, with Satterthwaite's degrees of freedom.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.edgeworth import flip_limits
+from cranfield.comparison.edgeworth import flip_limits, limits_agree
 from cranfield.comparison.flips import MANY, Flips, Paired
 from cranfield.comparison.pair_tests import p_values
 from cranfield.comparison.randomization import inverted
 from cranfield.comparison.result import Method
-from cranfield.comparison.significance import satterthwaite
-
-
-class Welch(NamedTuple):
-    """Means of independent groups of queries: (n_pairs,) each; NaN where a group has one query."""
-
-    error: Floats
-    degrees: Floats
+from cranfield.comparison.significance import Moments, Summed, summed
 
 
 class Strata(NamedTuple):
@@ -56,24 +50,11 @@ class Strata(NamedTuple):
         weights = self.weights
         return Paired(self.values * weights[:, None], left, right, weights)
 
-    def welch(self, left: Ints, right: Ints) -> Welch:
-        """Return the standard errors of the pairs' macro averages."""
-        differences = self.values[:, left] - self.values[:, right]
-        sizes = self.sizes.tolist()
-        variances = [
-            _variance(differences[self.code == i]) / (n * len(sizes) ** 2)
-            for i, n in enumerate(sizes)
-        ]
-        degrees = [np.full(len(left), float(max(n - 1, 1))) for n in sizes]
-        return Welch(np.sqrt(sum(variances)), satterthwaite(variances, degrees))
-
-
-def _variance(values: Floats) -> Floats:
-    """Return the variance of each column; NaN for one row."""
-    if len(values) < 2:
-        return np.full(values.shape[1], np.nan)
-    found: Floats = values.var(axis=0, ddof=1)
-    return found
+    def welch(self, left: Ints, right: Ints) -> Summed:
+        """Return the standard errors of the pairs' macro averages, by Student's t."""
+        n = len(self.sizes)
+        of_each = [Moments.of(Paired(self.values[self.code == i], left, right)) for i in range(n)]
+        return summed(of_each, 1 / n)
 
 
 class Flipped(NamedTuple):
@@ -89,11 +70,17 @@ def flipped(paired: Paired, flips: Flips, alpha: float, many: int = MANY) -> Fli
     """Test weighted mean differences against 0, and invert the test for intervals.
 
     With more than `many` queries, no more flips are drawn than p needs, and intervals come from the
-    moments of all flips, not from drawn ones.
+    moments of all flips, not from drawn ones. Where these do not agree, as with a collection of a
+    few queries, all flips that may be drawn are.
     """
     if paired.n_units <= many:
         p, low, high = inverted(paired, flips, alpha)
         return Flipped(p, low, high, "exact" if flips.exact else "drawn")
     weights = np.ones(paired.n_units) if paired.sizes is None else paired.sizes
     low, high = flip_limits(paired.differences, weights, alpha / 2)
-    return Flipped(p_values(paired, flips, many), low, high, "sequential")
+    p = p_values(paired, flips, many)
+    far = np.flatnonzero(~limits_agree(paired.differences, low, high, alpha / 2, weights))
+    if len(far):
+        some = replace(paired, left=paired.left[far], right=paired.right[far])
+        p[far], low[far], high[far] = inverted(some, flips, alpha)
+    return Flipped(p, low, high, "sequential")

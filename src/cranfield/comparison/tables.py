@@ -150,6 +150,10 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         yield Column(name, _judged, f"{name}: share of the system's {what} that is judged.")
 
 
+# What the tests that are not about the mean look at.
+_AS_LARGE = {"wilcoxon": "a sum of signed ranks", "sign": "a surplus of wins or losses"}
+
+
 def _n_told(line: _Line, outcome: Outcome) -> str:
     """Return how many systems the line's system is better, or worse, than."""
     result, name = line.result, line.system.name
@@ -176,7 +180,8 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
     yield column(
         "p",
         lambda pair: _p(pair, pair.p),
-        "p: how often chance alone gives a difference as large, in either direction.",
+        f"p: how often chance alone gives {_AS_LARGE.get(settings.test, 'a difference')} as large, "
+        "in either direction.",
         not bayes,
     )
     yield column(
@@ -373,7 +378,7 @@ def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:
         if pair.verdict is None and pair.detectable
     ]
     hopeless = any(one.code == "none-significant" for one in first.notes)  # any is missed
-    if first.label is not None or not missed or hopeless:
+    if first.label is not None or not missed or hopeless or settings.test in _AS_LARGE:
         return
     by_level = first.comparisons == 1 or settings.correction in ("none", "holm", "bonferroni")
     what = "difference smaller than this"

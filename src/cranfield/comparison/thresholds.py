@@ -16,15 +16,14 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import Aligned, named_texts
 from cranfield.comparison.betting import Reach
-from cranfield.comparison.effects import FEW, doubt_of, skewness
-from cranfield.comparison.flips import by_cluster
+from cranfield.comparison.effects import FEW, doubt_of, n_uncommon, skewness
 from cranfield.comparison.margins import over_all, scores_range
 from cranfield.comparison.noninferiority import GateMethod, Held, Outcome, Question, hold
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.scale import ends_of, is_geometric, logs
 from cranfield.comparison.seeds import Spread, spread_of
 from cranfield.comparison.settings import GateSettings
-from cranfield.comparison.significance import TIE, Moments
+from cranfield.comparison.significance import Moments
 from cranfield.errors import MeasureError, OptionError
 from cranfield.explanation.pointer import how_to_explain
 from cranfield.lazy import cached_property
@@ -143,12 +142,7 @@ class _Asked:
 
         Where clusters are tested, how many clusters have such a query.
         """
-        rounded = np.round(self.scores / TIE)
-        counted = [np.unique(column, return_counts=True) for column in rounded.T]
-        usual = np.array([values[counts.argmax()] for values, counts in counted])
-        differs = (rounded != usual) * 1.0
-        found: Ints = np.count_nonzero(by_cluster(differs, self.question.cluster), axis=0)
-        return found
+        return n_uncommon(self.scores, self.question.cluster)
 
 
 def _asked(
@@ -240,8 +234,8 @@ def _doubts(asked: _Asked, systems: Sequence[str], found: Iterable[Threshold]) -
             if asked.question.cluster is not None and others:
                 same = f"all queries but those of {number_of(others, 'cluster')}, of"
             said = (
-                f"{same} {queries_of(one.n)} have the same score: the limits do not hold, and rare "
-                "low scores are not ruled out. The test 'bounded' is valid for any scores."
+                f"{same} {queries_of(one.n)} have the same score: neither the limits nor p hold, "
+                "and rare low scores are not ruled out. The test 'bounded' is valid for any scores."
             )
             yield Note("few-scores", "warning", said, others, named)
         elif doubt_of(paired.n_units, others, skew) == "skewed" and skew < 0:

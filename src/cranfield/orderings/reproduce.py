@@ -11,21 +11,26 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.alignment import Aligned, Evaluated, align
+from cranfield.comparison.flips import Paired
+from cranfield.comparison.remarks import of_few
 from cranfield.comparison.scale import range_of
+from cranfield.comparison.score_columns import spelled
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
     ReproductionSettings,
     ReproductionSettingsOptions,
 )
+from cranfield.comparison.significance import Moments, fieller, summed, t_ends
 from cranfield.data.judging import Judging
 from cranfield.data.ranking import Rankings
-from cranfield.errors import InputError, MeasureError, NothingSharedError, printable
-from cranfield.notes import Note, merged
+from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
+from cranfield.measures import Measure
+from cranfield.notes import Note, merged, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.orderings.rbo import rbo
 from cranfield.progress import Watching, steps, watched
-from cranfield.render.numbers import interval, number, number_of, percent, queries_of
+from cranfield.render.numbers import interval, number, number_of, or_none, percent, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, table_of
 from cranfield.scoring.arguments import Reading
@@ -129,12 +134,12 @@ class Reproduction(Shown):
     settings: ReproductionSettings
     recipes: tuple[Mapping[str, Any], Mapping[str, Any]]
 
-    def __getitem__(self, measure: str) -> Mapping[str, ReproducedRun]:
+    def __getitem__(self, measure: str | Measure) -> Mapping[str, ReproducedRun]:
         """Return each run's numbers by one measure, by the run's name in the original."""
-        if measure not in self.measures:
-            known = ", ".join(self.measures)
-            raise MeasureError(f"there are no numbers of {measure!r:.80}; there are {known}")
-        return self.measures[measure]
+        wanted = spelled(measure, self.measures)
+        if wanted not in self.measures:
+            raise KeyError(f"{measure}: there are {', '.join(self.measures)}")
+        return self.measures[wanted]
 
     def tables(self) -> list[Table]:
         """Return a table for each measure, with a row for each number."""
@@ -250,6 +255,10 @@ def reproduce(
     Returns:
         A Reproduction, which prints as tables.
 
+    Warns:
+        CranfieldWarning: once, of fewer than 10 queries, of runs or collections that do not look
+            paired as they should be, or where `evaluate` warns.
+
     Raises:
         InputError: other numbers of runs, no shared query, a score that is missing or no number.
         MeasureError: a measure that does not exist, has no scores, or is no mean over the queries.
@@ -268,6 +277,8 @@ def reproduce(
     refuse_others(reproduce, options)
     settings = ReproductionSettings.of(options)
     how = Alignment.of(options), Judging.of(options), Reading.of(options)
+    if qrels is None and other_qrels is not None:
+        raise OptionError("other_qrels applies to judgments and runs, and these are scores")
     second = qrels if other_qrels is None else other_qrels
     ours, theirs = (
         align(runs, None, measures, *how) if given is None else align(given, runs, measures, *how)
@@ -298,12 +309,14 @@ def reproduce(
         measure: _by_measure(measure, ours, theirs, settings, orders, shared=shared)
         for measure in ours.measures
     }
-    n = len(ours.query_ids)
+    n, other = len(ours.query_ids), len(theirs.query_ids)
+    notes += [*of_few(min(n, other), "queries"), *_remarks(found, n)]
+    warn_of(notes)
     return Reproduction(
         found,
         n,
-        None if shared else len(theirs.query_ids),
-        (*notes, *_remarks(found, n)),
+        None if shared else other,
+        tuple(notes),
         settings,
         (ours.recipe, theirs.recipe),
     )
@@ -331,8 +344,9 @@ def _paired(ours: Aligned, theirs: Aligned) -> tuple[Aligned, Aligned, list[Note
     if not shared:
         raise NothingSharedError(
             "the original and the reproduced runs share no query",
-            hint="Are they of two collections? Name the judgments of the reproduced runs, too "
-            "(other_qrels=, --other-qrels).",
+            hint="Scores are paired by the query's id. Are they of two collections? Then state "
+            "judgments and runs, with the judgments of the reproduced ones (other_qrels=, "
+            "--other-qrels).",
         )
     n = len(set(ours.query_ids) ^ set(theirs.query_ids))
     notes = []
@@ -412,8 +426,9 @@ def _effects(
 ) -> dict[str, Estimate | float]:
     """Return the effect ratio and the improvements, where they exist."""
     found: dict[str, Estimate | float] = {}
-    gain, again = (new - base for base, new in (original, reproduced))
-    if mean(gain):
+    of_each = [_gains(*one) for one in (original, reproduced)]
+    gain, again = (one.differences[:, 0] for one in of_each)
+    if of_each[0].means[0]:  # not only rounding
         found["effect_ratio"] = Estimate(
             mean(again) / mean(gain), *_fieller(again, gain, alpha, shared=shared)
         )
@@ -432,22 +447,19 @@ def _effects(
     return found
 
 
+def _gains(base: Floats, new: Floats) -> Paired:
+    return Paired(np.stack((new, base), axis=1), np.array([0]), np.array([1]))
+
+
 def _half(alpha: float, *samples: Floats) -> float | None:
     """Return half the interval, by Student's t, of a sum of the means of independent samples.
 
-    With Satterthwaite's degrees of freedom (Biometrics Bulletin 1946); None for a sample of one.
+    None for a sample of one.
     """
-    from scipy.special import stdtrit
-
     if min(map(len, samples)) < 2:
         return None
-    parts = [float(one.var(ddof=1)) / len(one) for one in samples]
-    if not sum(parts):
-        return 0.0
-    degrees = sum(parts) ** 2 / sum(
-        part**2 / (len(one) - 1) for part, one in zip(parts, samples, strict=True)
-    )
-    return float(stdtrit(degrees, 1 - alpha / 2)) * math.sqrt(sum(parts))
+    error, degrees = summed([Moments.of(Paired.of(one[:, None])) for one in samples])
+    return float(t_ends(np.zeros(1), error, degrees, alpha)[1][0])
 
 
 def _fieller(
@@ -455,25 +467,23 @@ def _fieller(
 ) -> tuple[float | None, float | None]:
     """Return the ends of the interval of mean(above) / mean(below); None where it has none.
 
-    All ratios r are in it for which the mean of above - r below is not significantly other than 0,
-    by Student's t (Fieller 1954). There are ends if the mean of `below` is itself clear of 0.
-    `shared`: whether both have the same queries; else the smaller sample gives the degrees.
+    There are ends if the mean of `below` is itself clear of 0. `shared`: whether both have the same
+    queries; else the smaller sample gives the degrees of freedom.
     """
     from scipy.special import stdtrit
 
     least = min(len(above), len(below))
     if least < 2:
         return None, None
-    far = float(stdtrit(least - 1, 1 - alpha / 2)) ** 2
-    p, q = (far * float(one.var(ddof=1)) / len(one) for one in (above, below))
-    both = far * float(np.cov(above, below)[0, 1]) / least if shared else 0.0
-    a, b = mean(above), mean(below)
-    flat = b * b - q
-    if flat <= 0:
-        return None, None
-    middle = a * b - both
-    root = math.sqrt(max(0.0, middle * middle - flat * (a * a - p)))
-    return (middle - root) / flat, (middle + root) / flat
+    far = float(stdtrit(least - 1, 1 - alpha / 2))
+    of_above, of_below = (one.var(ddof=1, keepdims=True) / len(one) for one in (above, below))
+    a, b, both = mean(above), mean(below), np.zeros(1)
+    apart = of_above + (a / b) ** 2 * of_below
+    if shared:
+        both[0] = float(np.cov(above, below)[0, 1]) / least
+        apart = (above - a / b * below).var(ddof=1, keepdims=True) / least
+    low, high = fieller(np.array([a]), b, (of_above, of_below, both), apart, far)
+    return or_none(low[0]), or_none(high[0])
 
 
 def _orders(
@@ -482,7 +492,7 @@ def _orders(
     """Return Kendall's tau and RBO of each two runs' rankings, if there are rankings."""
     if ours.source is None or theirs.source is None:
         return [{} for _ in ours.names], []
-    found, short = [], 0
+    found, short, empty = [], 0, 0
     pairs, depth = zip(ours.names, theirs.names, strict=True), ours.source.judging.depth
     for run, other in steps([*pairs], "rankings"):
         sides = [
@@ -495,9 +505,11 @@ def _orders(
             tau = kendall_union(a, b)
             short += tau is None
             taus += [] if tau is None else [tau]
+            empty += not (a or b)
             overlaps += [rbo(a, b, settings.rbo_p).ext] if a or b else []
-        its = {"kendall_union": taus, "rbo": overlaps}
-        found.append({name: _mean(some, settings.alpha) for name, some in its.items() if some})
+        its = {"kendall_union": (taus, -1.0), "rbo": (overlaps, 0.0)}
+        alpha = settings.alpha
+        found.append({name: _mean(*one, alpha) for name, one in its.items() if one[0]})
     notes = []
     if short:
         text = (
@@ -505,6 +517,9 @@ def _orders(
             "two has fewer than two documents."
         )
         notes.append(Note("short-rankings", "info", text, short))
+    if empty:
+        text = f"RBO: {number_of(empty, 'pair')} of rankings left out, of which both are empty."
+        notes.append(Note("empty-rankings", "info", text, empty))
     return found, notes
 
 
@@ -541,12 +556,13 @@ def kendall_union(a: Sequence[Hashable], b: Sequence[Hashable]) -> float | None:
     return 1 - 4 * swapped / (n * (n - 1))
 
 
-def _mean(values: Sequence[float], alpha: float) -> Estimate:
-    """Return the mean of some queries' values, with its interval by t."""
+def _mean(values: Sequence[float], least: float, alpha: float) -> Estimate:
+    """Return the mean of some queries' values, from `least` to 1, with its interval by t."""
     column = np.array(values)
-    half = _half(alpha, column)
-    middle = mean(column)
-    return Estimate(middle, *((None, None) if half is None else (middle - half, middle + half)))
+    half, middle = _half(alpha, column), mean(column)
+    if half is None:
+        return Estimate(middle, None, None)
+    return Estimate(middle, max(middle - half, least), min(middle + half, 1.0))
 
 
 def _remarks(found: Mapping[str, Mapping[str, ReproducedRun]], n: int) -> Iterator[Note]:
@@ -556,7 +572,7 @@ def _remarks(found: Mapping[str, Mapping[str, ReproducedRun]], n: int) -> Iterat
         text = (
             "With few queries the intervals of RMSE and nRMSE hold less often than they say: in "
             "trials with TREC systems 95% intervals held in 90% of cases with 25 queries, in 92% "
-            f"with 43, in 94% with {_HOLDS_AT}."
+            f"with 43, in 94% with {_HOLDS_AT}; with fewer than 25, still less often."
         )
         yield Note("rmse-interval", "info", text, n)
     for measure, runs in found.items():
@@ -570,6 +586,12 @@ def _remarks(found: Mapping[str, Mapping[str, ReproducedRun]], n: int) -> Iterat
                     "of 0, so the ratio may be anything."
                 )
                 yield Note("effect-unclear", "info", text, source=one.run)
+            elif one.effect_ratio.low == one.effect_ratio.high and n > 1:
+                text = (
+                    f"{measure}: the effect ratio is the same on every query, so that its interval "
+                    "has no width; other queries may have another."
+                )
+                yield Note("constant", "warning", text, n, source=one.run)
             if one.delta_improvement is None:
                 text = f"{measure}: no relative improvement: a baseline's mean is 0."
                 yield Note("no-improvement", "info", text, source=one.run)

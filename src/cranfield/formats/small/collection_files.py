@@ -20,7 +20,7 @@ from cranfield.render.numbers import number_of, some
 _COLUMNS = ("collection", "qrels", "run", "path")
 _FORM = Form("the collections", _COLUMNS, needed=_COLUMNS)
 _MEASURE = "measure"
-_QRELS = re.compile(r"qrels?\b.*|.*[._-]qrels?(\..*)?", re.IGNORECASE)
+_QRELS = re.compile(r"(.*[0-9._-])?qrels?(?![a-z]).*", re.IGNORECASE)
 _RUN = re.compile(r".*\.(run|runs|res|results|trec)(\..*)?|(run|runs|res)[._-].*", re.IGNORECASE)
 
 
@@ -76,7 +76,7 @@ def _in_folder(name: str, folder: str) -> tuple[Files, list[str]]:
             names = sorted(os.listdir(os.path.join(folder, inside)))
             names = [f"{inside}/{one}" for one in names if not one.startswith(".")]
             if inside == "runs":
-                runs = names
+                runs += names
             elif not qrels:
                 tests = [one for one in names if one.startswith("qrels/test.")]
                 qrels = tests or names
