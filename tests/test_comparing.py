@@ -22,6 +22,7 @@ from helpers.notes import severities
 from helpers.vectors import CASE_A, CASE_B, CASE_D, CASE_E, parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.special import fdtrc
 
 from cranfield import Comparison, InputError, MeasureError, OptionError, compare, demo, evaluate
@@ -487,12 +488,17 @@ def test_systems_of_one_name_are_both_there(tmp_path: Path) -> None:
 
 def test_a_measure_of_which_less_is_better() -> None:
     qrels = {"q1": {"d": 1}, "q2": {"d": 1}}
-    runs = {"late": {q: ["x", "y", "d"] for q in qrels}, "soon": {q: ["d"] for q in qrels}}
+    runs = {
+        "late": {"q1": ["x", "y", "d"], "q2": ["x", "y", "z", "d"]},
+        "soon": {q: ["d"] for q in qrels},
+    }
     found = compare(qrels, runs, "LastRel", rope=0.5)
     pair = found["LastRel"]["soon"]
-    assert pair.difference == 1 - 3
+    assert pair.difference == 1 - 3.5
     assert (pair.wins, pair.losses) == (2, 0)
-    assert (pair.probability_better, pair.probability_worse) == (1, 0)
+    # The posterior is t around -2.5 with 1 degree of freedom, a Cauchy distribution of scale .5.
+    assert pair.probability_better == pytest.approx(stats.cauchy.cdf((-0.5 + 2.5) / 0.5))
+    assert pair.probability_worse == pytest.approx(stats.cauchy.sf((0.5 + 2.5) / 0.5))
     assert "LastRel: less is better." in str(found)
     rows = [line.split()[0] for line in str(found).splitlines() if line.startswith(" ")]
     assert rows[-2:] == ["late", "soon"]  # the baseline first

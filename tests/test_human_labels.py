@@ -340,6 +340,74 @@ def test_whole_queries_from_judgments(quiet: None) -> None:
                 assert one.p == pytest.approx(2 * stats.t.sf(abs(estimate / error), len(y) - 1))
 
 
+def test_three_systems_at_another_level_where_less_is_better(quiet: None) -> None:
+    """Every field of each estimate, from loops: Holm's p, both intervals, the verdicts."""
+    chance = np.random.default_rng(11)
+    query_ids = [f"q{i:02}" for i in range(50)]
+    of_human: dict[str, dict[str, float]] = {}
+    of_model: dict[str, dict[str, float]] = {}
+    for name, shift in (("a", 0.0), ("b", -0.1), ("c", 0.02), ("d", 0.2)):
+        true = np.clip(0.5 + shift + chance.normal(0, 0.1, 50), 0, 1)
+        of_human[name] = dict(zip(query_ids[::3], true[::3].tolist(), strict=True))
+        of_model[name] = dict(
+            zip(query_ids, np.clip(true + chance.normal(0, 0.05, 50), 0, 1).tolist(), strict=True)
+        )
+    model = {name: {"FallOut": its} for name, its in of_model.items()}
+    human = {name: {"FallOut": its} for name, its in of_human.items()}
+    found = prediction_powered(model, human=human, alpha=0.2)
+    n = len(query_ids[::3])
+    far, p = stats.t.ppf(0.9, n - 1), {}
+    for system, other in [*((one, None) for one in model), ("b", "a"), ("c", "a"), ("d", "a")]:
+        y, f, rest = (
+            [of[system][q] - (of[other][q] if other else 0) for q in ids]
+            for of, ids in (
+                (of_human, query_ids[::3]),
+                (of_model, query_ids[::3]),
+                (of_model, [q for i, q in enumerate(query_ids) if i % 3]),
+            )
+        )
+        one = (found.differences if other else found.means)["FallOut"][system]
+        _, estimate, error = slow(y, f, rest)
+        assert (one.low, one.high) == pytest.approx(
+            (estimate - far * error, estimate + far * error)
+        )
+        alone = sqrt(variance(y) / n)
+        assert one.human_low == pytest.approx(mean(y) - far * alone)
+        assert one.human_high == pytest.approx(mean(y) + far * alone)
+        assert one.worth == pytest.approx(n * (alone / error) ** 2)
+        if other:
+            p[system] = 2 * float(stats.t.sf(abs(estimate / error), n - 1))
+    order = sorted(p, key=lambda name: p[name])
+    adjusted = [min(1.0, p[name] * (3 - i)) for i, name in enumerate(order)]
+    for i, name in enumerate(order):
+        one = found.differences["FallOut"][name]
+        assert one.p_adjusted == pytest.approx(max(adjusted[: i + 1]))
+    verdicts = {name: one.verdict for name, one in found.differences["FallOut"].items()}
+    assert (verdicts["b"], verdicts["d"]) == ("better", "worse")  # less is better
+
+
+def test_both_kinds_of_labels_have_one_highest_grade(quiet: None) -> None:
+    """ERR and others depend on it: where people's labels are the model's, so are the scores."""
+    _, model, runs = collection()
+    labelled = {q: {d: min(g, 1) for d, g in its.items()} for q, its in some(model).items()}
+    model |= labelled  # no 2 among what people labelled
+    for measures in (["ERR@5", "nERR@5"], ["P@5", "nDCG@5"]):
+        found = prediction_powered(model, runs, measures, human=labelled)
+        for measure in measures:
+            for name, run in runs.items():
+                scores = evaluate(model, run, measure).per_query(measure)
+                want = mean([scores[query] for query in labelled])
+                assert found.means[measure][name].human == pytest.approx(want)
+    higher = {q: {d: 2 * g for d, g in its.items()} for q, its in labelled.items()}
+    higher[next(iter(higher))]["d00"] = 4
+    found = prediction_powered(model, runs, "ERR@5", human=higher)
+    on_four = Qrels(model, top_grade=4)
+    for name, run in runs.items():
+        want = evaluate(on_four, run, "ERR@5")["ERR@5"]
+        assert found.means["ERR@5"][name].model == pytest.approx(want, rel=1e-14)
+    assert "The highest grade is 4 by people and 2 by the model" in str(found)
+
+
 def test_documents_from_judgments(quiet: None) -> None:
     """A loop over the documents that were drawn, beside what `evaluate` says of the model's."""
     human, model, runs = collection()
@@ -414,13 +482,17 @@ def test_easy_queries_only_are_seen() -> None:
     assert "not-by-chance" in notes(found)
 
 
-def test_by_chance_few_alarms() -> None:
-    """The warning of a sample that is not one of chance: at most 3 % of 2,000 that are one."""
+@pytest.mark.parametrize("share", [None, 0.95, 0.9, 0.1])
+def test_by_chance_few_alarms(share: float | None) -> None:
+    """The warning of a sample that is not one of chance: at most 2 % of 2,000 that are one.
+
+    Of scores between 0 and 1, and of those that are 1 for a share of the queries, else 0.
+    """
     chance, alarms = np.random.default_rng(2), 0
     for _ in range(2_000):
-        every = chance.beta(0.6, 0.6, 200)
-        t = off_by_chance(every[:15], every)
-        alarms += t is not None and 2 * stats.t.sf(abs(t), 14) < 0.01
+        every = chance.beta(0.6, 0.6, 200) if share is None else (chance.random(200) < share) * 1.0
+        found = off_by_chance(every[:10], every)
+        alarms += found is not None and found[1] < 0.01
     assert alarms <= stats.binom.ppf(0.9995, 2_000, 0.02)
 
 
@@ -539,6 +611,93 @@ def test_labels_below_0_are_told_as_none(quiet: None) -> None:
     labelled[query] = dict.fromkeys(labelled[query], -1)
     found = prediction_powered(model, runs, "P@5", human=labelled)
     assert f"{len(labelled[query]):,} human labels below 0" in str(found)
+    del labelled[query]  # it is no query that people labelled
+    without = prediction_powered(model, runs, "P@5", human=labelled)
+    assert found.means == without.means
+    assert found.means["P@5"]["new"].labelled == len(labelled)
+    with pytest.raises(InputError, match="all human labels are below 0"):
+        prediction_powered(model, runs, "P@5", human={"q00": {"d00": -1}, "q01": {"d01": -1}})
+
+
+def test_queries_chosen_for_their_difference_are_seen() -> None:
+    human, model, runs = collection(60)
+    scores = {name: evaluate(model, run, "P@5").per_query("P@5") for name, run in runs.items()}
+    gain = {query: scores["new"][query] - scores["old"][query] for query in model}
+    best = sorted(gain, key=lambda query: -gain[query])[:15]
+    with pytest.warns(CranfieldWarning, match="Were those with a large difference chosen"):
+        prediction_powered(model, runs, "P@5", human={query: human[query] for query in best})
+
+
+def test_what_people_labelled_wrongly_is_told(quiet: None, tmp_path: Path) -> None:
+    human, model, runs = collection()
+    labelled = some(human)
+    query = next(iter(labelled))
+    typo = {**labelled, query: {"D00": 1, **labelled[query]}}
+    text = "1 labelled document is in no run and without a model's label, as 'D00' of query"
+    assert text in str(prediction_powered(model, runs, "P@5", human=typo))
+    file = tmp_path / "no-grades.csv"
+    file.write_text("query_id,doc_id\n" + "".join(f"{q},d00\n{q},d01\n" for q in labelled))
+    assert "Is the column relevance missing?" in str(
+        prediction_powered(model, runs, "P@5", human=str(file))
+    )
+    rows = [
+        {"query_id": q, "doc_id": doc, "relevance": grade, "probability": 12 / 40}
+        for q, docs in labelled.items()
+        for doc, grade in docs.items()
+    ]
+    found = prediction_powered(model, runs, "P@5", human=rows)
+    assert "28 of 40 queries have no labelled document, though there are 3.6 to a query" in str(
+        found
+    )
+    drawn_rows = [
+        {"query_id": q, "doc_id": doc, "relevance": grade, "query_probability": 12 / 40}
+        for q, docs in [*labelled.items()][:9]
+        for doc, grade in docs.items()
+    ]
+    found = prediction_powered(model, runs, "P@5", human=drawn_rows)
+    assert "9 labelled queries stand for 30, and there are 40: are all labelled" in str(found)
+
+
+def test_scores_that_people_lack_are_told(quiet: None) -> None:
+    model = {
+        name: {f"q{i}": (i * step % 7) / 7 for i in range(30)}
+        for name, step in (("a", 2), ("b", 3))
+    }
+    human = {name: {q: its[q] for q in list(its)[:12]} for name, its in model.items()}
+    del human["b"]["q3"]
+    found = prediction_powered(model, human=human, missing="zero")
+    assert "Human scores: b: 1 of 12 queries without a score: counted as 0." in str(found)
+    with pytest.raises(InputError, match="have no score") as error:
+        prediction_powered(model, human=human)
+    assert "These are the human scores" in str(error.value)
+    percent = {name: {q: 100 * one for q, one in its.items()} for name, its in human.items()}
+    of_ap = prediction_powered(
+        {name: {"AP": its} for name, its in model.items()},
+        human={name: {"AP": its} for name, its in percent.items()},
+        missing="drop",
+    )
+    one = of_ap.means["AP"]["a"]
+    assert one.high is not None
+    assert one.high > one.mean
+    assert "Human scores: 1 of 12 queries left out" in str(of_ap)
+
+
+def test_a_stated_lam_without_effect_is_told(quiet: None) -> None:
+    human, model, runs = collection()
+    found = prediction_powered(model, runs, "P@5", human=human, lam=0.5)
+    assert "lam 0.5 has no effect where people labelled all queries." in str(found)
+    found = prediction_powered(model, runs, "P@5", human=some(human), lam=0.5)
+    assert "lam 0.5 was stated" in str(found)
+
+
+def test_rows_that_were_left_out_are_told(quiet: None, tmp_path: Path) -> None:
+    human, model, runs = collection()
+    file = tmp_path / "human.csv"
+    lines = [f"{q},{d},{g}\n" for q, docs in some(human).items() for d, g in docs.items()]
+    file.write_text("query_id,doc_id,relevance\n" + "".join(lines) + "q01,d99,\n")
+    judged = read_qrels(str(file), errors="skip")
+    found = prediction_powered(model, runs, "P@5", human=judged)
+    assert "1 row of the human labels left out" in str(found)
 
 
 def test_relevant_documents_that_people_did_not_see_are_told(quiet: None) -> None:
@@ -691,6 +850,36 @@ def test_compare_and_evaluate_show_the_same_means(files: dict[str, str], quiet: 
     ]
     other = json.loads(invoke("compare", *by_path).output)["estimates"]
     assert (other[2]["system"], other[2]["lam"]) == ("old", 0.5)
+    twice = invoke("evaluate", files["model"], files["old"], "--human", files["model"])
+    assert "is named twice, as QRELS and as --human" in twice.output
+    stdin = invoke("evaluate", "-", files["old"], "--human", "-")
+    assert "can be read only once" in stdin.output
+    same = [files["model"], files["old"], files["old"], "-m", "P@5", "--human", files["human"]]
+    assert "systems differ on fewer" in invoke("compare", *same).output
+    assert "systems differ on fewer" not in invoke("evaluate", *same).output
+
+
+def test_own_columns_of_the_judgments_are_not_those_of_people(
+    files: dict[str, str], tmp_path: Path, quiet: None
+) -> None:
+    own = tmp_path / "model.csv"
+    rows = (line.split() for line in Path(files["model"]).read_text().splitlines())
+    own.write_text("user,item,stars\n" + "".join(f"{q},{d},{g}\n" for q, _, d, g in rows))
+    stated = ["--qrels-columns", "query_id=user,doc_id=item,relevance=stars", "-m", "P@5"]
+    done = invoke(
+        "compare", str(own), files["old"], files["new"], *stated, "--human", files["human"]
+    )
+    plain = invoke(
+        *("compare", files["model"], files["old"], files["new"], "-m", "P@5"),
+        *("--human", files["human"]),
+    )
+    assert done.stdout == plain.stdout
+    wrong = invoke("compare", str(own), files["old"], *stated, "--human", str(own))
+    assert "is named twice" in wrong.output
+    copy = tmp_path / "copy.csv"
+    copy.write_text(own.read_text())
+    wrong = invoke("compare", str(own), files["old"], *stated, "--human", str(copy))
+    assert "Its columns are called query_id, doc_id and relevance" in wrong.output
 
 
 def test_the_tables_fit_80_columns(files: dict[str, str], quiet: None) -> None:
@@ -726,3 +915,15 @@ def test_saved_scores_on_the_command_line(tmp_path: Path, quiet: None) -> None:
     done = invoke("compare", model, "--saved", "--human", human, "--format", "json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["estimates"][0]["labelled"] == 14
+    for name in ("model", "human"):
+        text = (tmp_path / f"{name}.csv").read_text().replace("new,", "old,")
+        (tmp_path / f"{name}-old.csv").write_text(text)
+        rest = (tmp_path / f"{name}.csv").read_text().partition("\n")[2]
+        (tmp_path / f"{name}-both.csv").write_text(text + rest)
+    files = [model, str(tmp_path / "model-old.csv"), "--human", str(tmp_path / "human-both.csv")]
+    done = invoke(
+        *("compare", "--saved", *files, "--baseline", str(tmp_path / "model-old.csv")),
+        *("--format", "json"),
+    )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["estimates"][-1]["other"] == "old"

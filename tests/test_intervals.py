@@ -1,6 +1,7 @@
 """Means with their confidence intervals: `intervals`, and `evaluate --intervals`."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from helpers.commands import invoke
 from scipy import stats
 
-from cranfield import InputError, OptionError, compare, evaluate, intervals
+from cranfield import CranfieldWarning, InputError, OptionError, compare, evaluate, gate, intervals
+from cranfield.comparison.mean_interval import on_intervals
 from cranfield.measures import parse
 
 QRELS = {f"q{i}": {"a": 1, "b": i % 2} for i in range(12)}
@@ -84,3 +86,43 @@ def test_the_command_shows_them(tmp_path: Path, demo_folder: Path) -> None:
     assert "40 queries in 11 clusters" in invoke("evaluate", *files, "-m", "RR", *more).stdout
     assert "add --intervals" in invoke("evaluate", *files, "--alpha", "0.1").stderr
     assert "does not go with --intervals" in invoke("evaluate", *files, "--intervals", "-q").stderr
+
+
+@pytest.mark.parametrize(("n", "wrong"), [(30, 0), (30, 1), (50, 9)])
+def test_nearly_equal_scores_have_intervals_that_are_too_narrow(n: int, wrong: int) -> None:
+    qrels = {f"q{i}": {"a": 1} for i in range(n)}
+    run = {q: ["b"] if i < wrong else ["a"] for i, q in enumerate(qrels)}
+    with pytest.warns(CranfieldWarning, match="the interval is too narrow"):
+        of_one = compare(qrels, {"r": run}, "Success@1")
+    same = "All" if wrong == 0 else f"All but {wrong}"
+    text = f"{same} of {n} queries have the same score: the interval is too narrow"
+    assert text in str(of_one)
+    found = intervals(evaluate(qrels, {"r": run}, "Success@1"))
+    assert [one.code for one in found.notes] == ["few-scores"]
+    assert text in str(found)
+
+
+def test_skewed_scores_are_told() -> None:
+    values = [*(i / 100 for i in range(27)), 0.9, 0.95, 1.0]
+    scores = np.array(values)
+    skew = float(stats.skew(scores))
+    assert 25 * skew**2 > 30
+    (note,) = on_intervals(scores[:, None], ["r"])
+    assert note.code == "skewed"
+    assert f"{math.ceil(25 * skew**2):,} queries would be enough" in note.text
+    assert [*on_intervals(np.linspace(0, 1, 30)[:, None], ["r"])] == []
+
+
+def test_one_difference_on_all_queries_is_told() -> None:
+    old, new = ({f"q{i}": at for i in range(12)} for at in (0.5, 0.625))
+    more = 100 * (1 - 0.05 ** (1 / 12))
+    text = f"of other queries, up to {more:.2g} % may have another."
+    with pytest.warns(CranfieldWarning, match="The same difference on all 12 queries"):
+        found = compare({"old": old, "new": new})
+    assert text in str(found).lower()
+    with pytest.warns(CranfieldWarning, match="the limits have no width"):
+        judged = gate({"old": old, "new": new}, baseline="old", margin=0.25)
+    assert text in str(judged)
+    with pytest.warns(CranfieldWarning, match="The same difference"):
+        pair = compare({"old": old, "new": new}, test="bayes")["score"]["new"]
+    assert pair.probability_better is pair.probability_worse is pair.verdict is None

@@ -223,7 +223,7 @@ def test_chunks_that_were_mapped_are_not_compared_with_those_that_were_not(tmp_p
     with pytest.raises(InputError, match=r"documents \(best\), not chunks mapped to documents \(f"):
         compare([first, best])
     found = compare([first, raw], differing="allow")
-    assert codes(found) == ["affix", "made-otherwise", "other-documents"]
+    assert codes(found) == ["constant", "affix", "made-otherwise", "other-documents"]
 
 
 def test_chunks_that_were_mapped_are_compared_with_documents(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_chunks_that_were_mapped_are_compared_with_documents(tmp_path: Path) -> 
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_warnings_of_saved_scores_are_given_again(tmp_path: Path) -> None:
     raw = save_mapped(tmp_path, None)
-    said = [note for note in compare(raw, measures="P@5").notes if note.is_grave]
+    said = [note for note in compare(raw, measures="P@5").data_notes if note.is_grave]
     fresh = evaluate(OF_CHUNKS, CHUNKS, "P@5").notes
     assert [note.text for note in said] == [note.text for note in fresh if note.is_grave]
     document = json.loads(Path(raw).read_text())

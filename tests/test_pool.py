@@ -233,3 +233,14 @@ def test_labels_of_documents_go_with_judgments_of_chunks(tmp_path: Path) -> None
     done = invoke("evaluate", *files, *mapped, "-m", "P@1", "--human", labels, "--format", "json")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["estimates"][0]["human"] == 1.0
+
+
+def test_a_file_that_is_not_read_back_is_refused(demo_folder: Path, tmp_path: Path) -> None:
+    demo = demo_folder / "demo"
+    args = ["pool", str(demo / "qrels.txt"), str(demo / "bm25.run"), "-k", "3"]
+    for suffix in ("txt", "md", "json"):
+        done = invoke(*args, "-o", str(tmp_path / f"labels.{suffix}"))
+        assert done.exit_code == 2
+        assert "labels are read back from .csv, .tsv and .jsonl" in done.output
+    for suffix in ("csv", "tsv", "jsonl"):
+        assert invoke(*args, "-o", str(tmp_path / f"labels.{suffix}")).exit_code == 0

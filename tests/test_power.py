@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.commands import invoke
 from scipy import stats
 
 from cranfield import OptionError, detectable, power, queries_needed
+from cranfield.comparison.power import MOST_QUERIES, queries_for
+from cranfield.comparison.settings import Design
 
 
 @pytest.mark.parametrize(
@@ -137,3 +140,23 @@ def test_other_refusals() -> None:
         detectable(10, power=0.05)
     with pytest.raises(OptionError, match="sides=3"):
         power(0.1, 10, sides=3)  # type: ignore[arg-type]
+
+
+def test_queries_that_do_not_vary_add_nothing_to_what_seeds_do() -> None:
+    """As with a standard deviation of next to nothing."""
+    for added, enough in ((1e-4, True), (4e-4, False)):
+        of_seeds = [(added, 2.0), (added, 3.0)]
+        none, little = (queries_for(Design(margin=0.05, sd=sd), of_seeds) for sd in (0.0, 1e-9))
+        assert none == little
+        assert (none <= MOST_QUERIES) == enough
+
+
+def test_so_few_queries_that_flips_show_nothing_are_told() -> None:
+    few = invoke("power", "--margin", "0.1", "--sd", "0.02", "--format", "table").stdout
+    assert "shows nothing with fewer than 5 queries" in " ".join(few.split())
+    assert 2**-5 <= 0.05 < 2**-4
+    few = invoke("power", "--difference", "0.1", "--sd", "0.02", "--format", "table").stdout
+    assert "shows nothing with fewer than 6 queries" in " ".join(few.split())
+    assert 2 * 2**-6 <= 0.05 < 2 * 2**-5
+    many = invoke("power", "--difference", "0.1", "--sd", "0.2", "--format", "table").stdout
+    assert "flips" not in many

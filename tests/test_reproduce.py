@@ -11,9 +11,11 @@ import pytest
 from helpers.commands import invoke
 from scipy import stats
 
-from cranfield import InputError, MeasureError, evaluate, rbo, reproduce
+from cranfield import InputError, MeasureError, OptionError, evaluate, rbo, reproduce
 from cranfield.comparison.alignment import align
 from cranfield.orderings.reproduce import Estimate, _effects, _errors, kendall_union
+
+pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 
 BASE, NEW = [0.3, 0.5, 0.2, 0.7], [0.4, 0.6, 0.2, 0.9]
 BASE_AGAIN, NEW_AGAIN = [0.28, 0.5, 0.25, 0.65], [0.35, 0.62, 0.2, 0.8]
@@ -212,7 +214,7 @@ def test_what_cannot_be_reproduced_is_refused_in_words() -> None:
         reproduce(qrels, run, run, "GMAP")
     with pytest.raises(MeasureError, match="no reproduced scores of AP"):
         reproduce(None, {"a": {"AP": {"q": 1.0}}}, {"a": {"RR": {"q": 1.0}}})
-    with pytest.raises(MeasureError, match="there are no numbers of 'AP'"):
+    with pytest.raises(KeyError, match="AP: there are RR"):
         reproduce(qrels, run, run, "RR")["AP"]
 
 
@@ -245,6 +247,45 @@ def test_the_command_says_what_the_function_says(tmp_path: Path) -> None:
     direct = reproduce(str(qrels), paths[:2], paths[2:], "AP")["AP"]
     assert again[1]["effect_ratio"]["value"] == direct["n"].quantities["effect_ratio"].value
     assert again[0]["rmse"]["value"] == direct["b"].quantities["rmse"].value
+
+
+def test_ends_are_in_the_range_of_what_they_limit() -> None:
+    qrels = {f"q{i}": {"a": 1} for i in range(4)}
+    docs = ["a", "b", "c", "d"]
+    one = dict.fromkeys(qrels, docs)
+    other = {q: docs[::-1] if i == 0 else docs for i, q in enumerate(qrels)}
+    its = reproduce(qrels, one, other, "RR")["RR"]["run"]
+    taus = [-1.0, 1.0, 1.0, 1.0]
+    half = float(stats.t.ppf(0.975, 3)) * np.std(taus, ddof=1) / 2
+    assert its.quantities["kendall_union"] == Estimate(0.5, max(-1.0, 0.5 - half), 1.0)
+    assert its.quantities["rbo"].high == 1.0
+
+
+def test_rounding_is_no_effect_and_one_effect_is_told() -> None:
+    base = {f"q{i}": 0.1 * i for i in range(9)}
+    same = {q: 3 * (one / 3) for q, one in base.items()}  # differs in the last bit at most
+    more = {q: one + 0.1 + 0.01 * (i % 3) for i, (q, one) in enumerate(base.items())}
+    twice = {q: 2 * more[q] - one for q, one in base.items()}
+    its = reproduce(None, {"b": base, "n": same}, {"b": base, "n": more})["score"]["n"]
+    assert its.effect_ratio is None
+    found = reproduce(None, {"b": base, "n": more}, {"b": base, "n": twice})
+    ratio = found["score"]["n"].quantities["effect_ratio"]
+    assert ratio == pytest.approx((2.0, 2.0, 2.0))
+    assert "the effect ratio is the same on every query" in str(found)
+    assert "Only 9 queries: take any of this as a hint." in str(found)
+
+
+def test_empty_rankings_are_counted_and_scores_take_no_judgments() -> None:
+    qrels = {f"q{i}": {"a": 1} for i in range(3)}
+    run = {"q0": ["a", "b"], "q1": ["b", "a"]}
+    found = reproduce(qrels, run, run, "RR")
+    assert "RBO: 1 pair of rankings left out, of which both are empty." in str(found)
+    scored = {"a": {"q": 0.5}}, {"a": {"q": 0.4}}
+    with pytest.raises(OptionError, match="other_qrels applies to judgments and runs"):
+        reproduce(None, *scored, other_qrels=qrels)
+    with pytest.raises(InputError, match="share no query") as error:
+        reproduce(None, {"a": {"q": 0.5}}, {"a": {"r": 0.4}})
+    assert "state judgments and runs" in str(error.value)
 
 
 def test_odd_pairs_and_collections_are_told() -> None:

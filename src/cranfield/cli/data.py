@@ -142,6 +142,11 @@ class DataOptions(Options):
         try:
             return own.read_qrels(path, duplicates)
         except InputError as error:
+            if error.kind == "columns":
+                raise error.because("This is the file of --human: people's labels.").but(
+                    hint="Its columns are called query_id, doc_id and relevance, with "
+                    "query_probability or probability: options on QRELS do not apply."
+                ) from None
             if error.kind != "number":
                 raise error.because("This is the file of --human: people's labels.") from None
             said = (
@@ -389,6 +394,16 @@ def refuse_two_inputs(*paths: str) -> None:
     """Raise InputError if the standard input is to be read twice."""
     if paths.count("-") > 1:
         raise InputError("the standard input, `-`, can be read only once")
+
+
+def refuse_same(human: str, paths: Sequence[str]) -> None:
+    """Raise InputError if people's labels are the file of the model's."""
+    if os.path.isfile(human) and os.path.realpath(human) in map(os.path.realpath, paths):
+        raise InputError(
+            "is named twice, as QRELS and as --human",
+            source=human,
+            hint="QRELS are the labels of a model, --human those of people.",
+        )
 
 
 def _refuse_measures(*paths: str) -> None:

@@ -20,6 +20,8 @@ from cranfield.cli.data import (
     is_measure,
     open_inputs,
     powered_options,
+    refuse_same,
+    refuse_two_inputs,
 )
 from cranfield.cli.terminal import (
     Format,
@@ -106,6 +108,9 @@ def command(
         flags.refuse_options({"lam"}, "applies to human labels beside a model's: add --human")
     else:
         flags.refuse_options({"convention", "buckets", "queries"}, "does not go with --human")
+        files = [*filter(None, [qrels]), *runs]
+        refuse_two_inputs(*files, human)
+        refuse_same(human, files)
     flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them comes first
     if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
         hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."
@@ -124,7 +129,8 @@ def command(
         labels = data.read_human(human, judging.duplicates)
         settings: Any = {**powered.unusual(), **level.unusual(), **judging.unusual()}
         found = prediction_powered(judgments, named, measures, human=labels, **settings)
-        show(replace(found, differences={}), form)
+        of_means = tuple(one for one in found.notes if one.code != "few-differ")
+        show(replace(found, differences={}, notes=of_means), form)
         return
     options = {**judging.unusual(), "bounds": bounds, "slices": slices}
     options |= {"convention": convention, "buckets": n_buckets, "temp": dealing.temp}

@@ -4,10 +4,13 @@ from typing import Any
 
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
-from cranfield.cli.terminal import Format, format_option, show
+from cranfield.cli.terminal import Format, form_of, format_option, show
 from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
 from cranfield.pools.pool import NOT_POOLED, PoolSettings, pool
+from cranfield.render.shown import FORMS
+
+_READ_BACK = {"csv", "tsv", "jsonl"}
 
 
 @flags.command("pool")
@@ -36,6 +39,11 @@ def command(
     if form.formulas == "quoted":
         raise OptionError(
             "--formulas quoted changes ids, and the labels are to be read back: leave it out"
+        )
+    others = sorted({form_of(one, FORMS) for one in form.outputs} - _READ_BACK)
+    if others:
+        raise OptionError(
+            f"-o: labels are read back from .csv, .tsv and .jsonl, and not from {FORMS[others[0]]}"
         )
     judgments = data.read_qrels(qrels, judging.duplicates)
     chosen: Any = {**settings.unusual(), **judging.unusual()}

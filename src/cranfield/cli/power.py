@@ -1,10 +1,12 @@
 """`cranfield power`."""
 
+import math
 from dataclasses import replace
 from typing import Any, Literal
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show
+from cranfield.comparison.effects import FEW
 from cranfield.comparison.power import (
     MOST_QUERIES,
     Experiment,
@@ -93,6 +95,14 @@ def command(
         effect = abs(size) / (1.0 if sd is None else sd)
         sides: Literal[1, 2] = 1 if name == "margin" else 2
         row["power"] = power(effect, n_queries, alpha=alpha, sides=sides, **more)
+    if any(one["queries"] is not None and one["queries"] < FEW for one in (row, *others)):
+        least = (
+            math.ceil(1 - math.log2(alpha)) if name != "margin" else math.ceil(-math.log2(alpha))
+        )
+        said += (
+            f" This is of the t-test. The test by sign flips, the default elsewhere, shows nothing with "
+            f"fewer than {least} queries, and a gate is undecided where fewer than {FEW} differ."
+        )
     for one in (row, *others):
         one["alpha"] = alpha
     if design.cluster_size is not None:

@@ -15,6 +15,7 @@ from cranfield.cli.data import (
     DataOptions,
     data_options,
     judging_options,
+    refuse_same,
     refuse_two_inputs,
 )
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
@@ -119,19 +120,24 @@ class Several:
         if settings.all_pairs and baseline is not None:
             raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
         judgments, opened = self.read(files)
-        if baseline is not None:
-            known = [one.name for one in opened or ()]
-            at = None if baseline in known else place_of(baseline, files)
-            if at is not None and opened is not None:
-                baseline = known[at]
-            elif at is not None:
-                refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
-                files.insert(0, files.pop(at))
-                baseline = self.saved_name(files[0])
+        baseline = self.baseline_of(baseline, files, opened)
         chosen: Any = {**settings.unusual(), **clustering.unusual(), **self.options}
         chosen |= self.named(grouping).unusual()
         chosen["baseline"] = baseline
         return compare(judgments, opened, measures, slices=slices, **chosen)
+
+    def baseline_of(
+        self, baseline: str | None, files: list[str], opened: Sequence[Run] | None
+    ) -> str | None:
+        """Return the name of the baseline, which may be its file; a file of scores comes first."""
+        known = [one.name for one in opened or ()]
+        if baseline is None or baseline in known or (at := place_of(baseline, files)) is None:
+            return baseline
+        if opened is not None:
+            return known[at]
+        refuse_two_inputs(files[at], files[at])  # for its name, and for its scores
+        files.insert(0, files.pop(at))
+        return self.saved_name(files[0])
 
     def named(self, grouping: Grouping) -> Grouping:
         """Return the groups of saved scores by the names of systems, which files have there."""
@@ -270,16 +276,13 @@ class Comparing:
             *(self.judging, self.data),
         )
         refuse_two_inputs(qrels, *runs, human)
+        refuse_same(human, [qrels])
         files = several.files
         judgments, opened = several.read(files)
         labels: Any = human
         if opened is not None:
             labels = self.data.read_human(human, self.judging.duplicates)
-        baseline = self.baseline
-        if baseline is not None and opened is not None:
-            known = [one.name for one in opened]
-            at = None if baseline in known else place_of(baseline, files)
-            baseline = baseline if at is None else known[at]
+        baseline = several.baseline_of(self.baseline, files, opened)
         settings = replace(powered, alpha=self.settings.alpha, baseline=baseline)
         chosen: Any = {**settings.unusual(), **several.options}
         measures = several.measures(DEFAULT_MEASURES)

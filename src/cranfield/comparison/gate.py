@@ -461,7 +461,7 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
 def _ill_shaped(
     contrast: Contrast, verdicts: Sequence[Verdict], settings: GateSettings
 ) -> Iterator[Note]:
-    """Yield a note on each system whose differences are all the same, or skewed."""
+    """Yield a note on each system that has one difference on all queries, or skewed ones."""
     weights = np.ones(len(contrast.base)) if contrast.weights is None else contrast.weights
     paired = contrast.paired(contrast.gains + contrast.margin * weights[:, None])
     units = "queries" if contrast.cluster is None else "clusters"

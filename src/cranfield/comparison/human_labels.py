@@ -100,7 +100,8 @@ def prediction_powered(
         if known is not None and known.definition.aggregation != "mean":
             raise MeasureError(f"{measure}: is no mean over the queries, which is estimated here")
     baseline = ours.baseline(ours.names[0] if settings.baseline is None else settings.baseline)
-    sample = sampled(ours, human, alignment, judging, reading, settings.lam)
+    base = ours.names.index(baseline)
+    ours, sample = sampled(ours, human, alignment, judging, reading, settings.lam, base)
     by_system, differences = _estimates(ours, sample, settings, baseline)
     result = PredictionPowered(
         by_system,
@@ -126,7 +127,8 @@ def _estimates(
     of_means: dict[str, dict[str, PoweredMean]] = {}
     of_differences: dict[str, dict[str, PoweredMean]] = {}
     for m, measure in enumerate(ours.measures):
-        least, most = range_of(ours.known(measure), ours.values[m])
+        seen = [ours.values[m], *([] if sample.people is None else [sample.people[m]])]
+        least, most = range_of(ours.known(measure), np.concatenate(seen))
         singles = [sample.estimate(m, i, None) for i in range(len(ours.names))]
         of_means[measure] = {
             name: _result(one, sample, settings, measure, name, ends=(least, most))
@@ -205,10 +207,12 @@ def _remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:
     if sample.unit == "query" and sample.labelled < FEW:
         text = (
             f"With fewer than {FEW} labelled queries intervals hold a little less often than they "
-            "say: in trials 95% intervals held in 90 to 94% of cases with 10, in 92 to 95% with 20; "
-            "where most queries score near 0 or 1, in 65 to 91%."
+            "say: in trials 95% intervals held in 90 to 94% of cases with 10, in 92 to 95% with "
+            "20; where most queries score near 0 or 1, in 65 to 91%."
         )
         yield Note("few-labelled", "info", text, sample.labelled)
     if settings.lam is not None:
         text = f"lam {plain(settings.lam)} was stated, rather than found from the labels."
+        if sample.unit == "query" and sample.labelled == sample.queries:
+            text = f"lam {plain(settings.lam)} has no effect where people labelled all queries."
         yield Note("lam", "info", text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,11 +18,9 @@ from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, as_qrels
 from cranfield.errors import InputError, NothingSharedError, OptionError, printable
-from cranfield.formats.columns import What
-from cranfield.formats.header import columns_for
 from cranfield.measures import Measure
 from cranfield.notes import Note
-from cranfield.render.numbers import number, number_of, probability, share_of, short
+from cranfield.render.numbers import number, number_of, plain, probability, share_of, short
 from cranfield.scoring.added import added, depth_of
 from cranfield.scoring.arguments import Reading
 
@@ -31,6 +30,8 @@ _FEW_EFFECTIVE = 20  # labelled queries, as many equally likely ones as they are
 _FEW_DIFFER = 10  # queries on which two systems differ
 _FEW_DOCUMENTS = 30  # labelled ones, with fewer of which intervals were seen to hold less often
 _FEW_RELEVANT = 10  # and of these, relevant ones
+_MANY_EACH = 3  # labelled documents to a query: with so many, few queries have none by chance
+_FILLED = ("without-score", "dropped")  # notes on queries that a system lacks
 
 # Of a measure, a system and another one or None, by their numbers: the mean, or the difference.
 Estimator = Callable[[int, int, int | None], Powered]
@@ -45,6 +46,7 @@ class Sample(NamedTuple):
     degrees: int  # of freedom
     estimate: Estimator
     notes: Sequence[Note]
+    people: Floats | None = None  # their scores (n_measures, labelled, n_systems), if there are
 
 
 def sampled(
@@ -54,25 +56,81 @@ def sampled(
     judging: Judging,
     reading: Reading,
     lam: float | None,
-) -> Sample:
-    """Return what people labelled, beside the scores by the model's labels.
+    base: int,
+) -> tuple[Aligned, Sample]:
+    """Return the scores by the model's labels, and what people labelled beside.
 
+    Where people gave a higher grade than the model, its labels are on their scale, as theirs are on
+    the model's: measures such as ERR depend on the highest grade. `base` is the baseline's place.
     `human` are judgments where these are scores of runs, and scores where these were given. Raises
     the errors of `prediction_powered`.
     """
-    if ours.source is None:
-        return _of_queries(ours, _scores(human, ours, alignment), None, lam)
-    columns = columns_for(reading.columns, What.QRELS)
+    source = ours.source
+    if source is None:
+        return ours, _of_queries(ours, _scores(human, ours, alignment), None, lam, base)
     try:
-        judged = as_qrels(human, columns=columns, duplicates=judging.duplicates)
+        judged = as_qrels(human, duplicates=judging.duplicates)
     except InputError as error:
-        raise error.because("These are the human labels: each row needs one.") from None
-    found = _of_labels(ours, ours.source, judged, alignment, lam)
-    return found._replace(notes=[*_without_label(judged, ours), *found.notes])
+        raise error.because("These are the human labels.") from None
+    left_out = [*_without_label(judged, ours)]
+    judged = _with_a_grade(judged)
+    tops = judged.top_grade, source.qrels.top_grade
+    if tops[0] != tops[1]:
+        text = (
+            f"The highest grade is {plain(tops[0])} by people and {plain(tops[1])} by the model: "
+            f"measures that depend on it take {plain(max(tops))}."
+        )
+        left_out.append(Note("highest-grade", "info", text))
+    if tops[0] > tops[1]:
+        model = source.qrels.with_top_grade(tops[0])
+        runs, measures = dict(source.runs), list(ours.measures)
+        ours = align(model, runs, measures, alignment, source.judging, reading)
+        source = ours.source or source
+    elif tops[0] < tops[1]:
+        judged = judged.with_top_grade(tops[1])
+    found = _of_labels(ours, source, judged, alignment, lam, base)
+    notes = [*left_out, *_unknown(source, judged), *found.notes]
+    return ours, found._replace(notes=notes)
+
+
+def _with_a_grade(judged: Qrels) -> Qrels:
+    """Return the judgments of queries that have a grade of at least 0."""
+    some = np.bincount(judged.query, judged.grade >= 0, len(judged.query_ids)) > 0
+    if not some.any():
+        raise InputError(
+            "all human labels are below 0, which says that nobody judged the document",
+            source=judged.source,
+        )
+    return judged if some.all() else judged.of([*compress(judged.query_ids, some)])
+
+
+def _unknown(source: Evaluated, judged: Qrels) -> Iterator[Note]:
+    """Warn of labelled documents that the model did not label, and no run has."""
+    ids = [one for one in judged.query_ids if one in set(source.qrels.query_ids)]
+    known = {query: set(docs) for query, docs in source.qrels.of(ids).to_dict().items()}
+    for run in source.runs.values():
+        rankings = run.rankings(ids, source.judging)
+        for query in ids:
+            known.setdefault(query, set()).update(rankings[query].of(query).docs)
+    labelled = judged.of(ids).to_dict()
+    unknown = [(q, doc) for q, docs in labelled.items() for doc in docs if doc not in known[q]]
+    if unknown:
+        query, doc = unknown[0]
+        text = (
+            f"{number_of(len(unknown), 'labelled document is', 'labelled documents are')} in no "
+            f"run and without a model's label, as {doc!r:.80} of query {query!r:.80}: are the ids "
+            "spelled alike?"
+        )
+        yield Note("unknown-labelled", "warning", text, count=len(unknown))
 
 
 def _of_labels(
-    ours: Aligned, source: Evaluated, judged: Qrels, alignment: Alignment, lam: float | None
+    ours: Aligned,
+    source: Evaluated,
+    judged: Qrels,
+    alignment: Alignment,
+    lam: float | None,
+    base: int,
 ) -> Sample:
     if "probability" in judged.columns:
         return _of_documents(ours, source, judged, lam)
@@ -80,7 +138,7 @@ def _of_labels(
         theirs = align(*(judged, dict(source.runs), list(ours.measures), alignment, source.judging))
     except NothingSharedError as error:
         raise error.because("These are the human labels and the runs.") from None
-    return _of_queries(ours, theirs, judged, lam)
+    return _of_queries(ours, theirs, judged, lam, base)
 
 
 def _without_label(judged: Qrels, ours: Aligned) -> Iterator[Note]:
@@ -98,9 +156,15 @@ def _without_label(judged: Qrels, ours: Aligned) -> Iterator[Note]:
     if n := int((judged.grade < 0).sum()):
         text = (
             f"{number_of(n, 'human label')} below 0, which says that nobody judged the document: "
-            "it counts as one without a label. What remains is not drawn by chance."
+            "it counts as one without a label, and so does a query that has no other. What remains "
+            "is not drawn by chance."
         )
         yield Note("labels-below-0", "warning", text, count=n)
+    if not judged.graded:
+        text = (
+            "No grades: every human label says relevant, grade 1. Is the column relevance missing?"
+        )
+        yield Note("no-grades", "warning", text, len(judged.query_ids))
     if n := judged.left_out.count:
         text = (
             f"{number_of(n, 'row')} of the human labels left out, the first for this: "
@@ -114,7 +178,10 @@ def _without_label(judged: Qrels, ours: Aligned) -> Iterator[Note]:
 
 def _scores(human: Any, ours: Aligned, alignment: Alignment) -> Aligned:
     """Return the scores of the queries that people judged, of the same systems and measures."""
-    theirs = align(human, None, list(ours.measures), alignment)
+    try:
+        theirs = align(human, None, list(ours.measures), alignment)
+    except InputError as error:
+        raise error.because("These are the human scores, as the model's are scores.") from None
     if set(theirs.names) != set(ours.names):
         raise InputError(
             f"the human scores are of {', '.join(map(printable, theirs.names))}, the model's of "
@@ -125,7 +192,9 @@ def _scores(human: Any, ours: Aligned, alignment: Alignment) -> Aligned:
     return replace(theirs, names=ours.names, values=theirs.values[:, :, order])
 
 
-def _of_queries(ours: Aligned, theirs: Aligned, judged: Qrels | None, lam: float | None) -> Sample:
+def _of_queries(
+    ours: Aligned, theirs: Aligned, judged: Qrels | None, lam: float | None, base: int
+) -> Sample:
     """Return the sample where people labelled whole queries; `judged` None: they gave scores."""
     place = {query: i for i, query in enumerate(ours.query_ids)}
     shared = [i for i, query in enumerate(theirs.query_ids) if query in place]
@@ -147,11 +216,13 @@ def _of_queries(ours: Aligned, theirs: Aligned, judged: Qrels | None, lam: float
         ]
         return by_queries(columns[0], columns[1], columns[2], chance, lam)
 
-    notes = [*_on_sample(len(shared), len(ours.query_ids), chance)]
+    notes = [*_on_sample(len(shared), len(ours.query_ids), chance, scores=judged is None)]
+    filled = [note for note in theirs.notes if note.is_grave or note.code in _FILLED]
+    notes += [replace(note, text=f"Human scores: {note}") for note in filled]
     if judged is None and (n_alone := len(theirs.query_ids) - len(shared)):
         text = f"{number_of(n_alone, 'query', 'queries')} with human scores alone: left out."
         notes.append(Note("no-model-label", "warning", text, n_alone))
-    notes += _not_by_chance(ours, f, chance)
+    notes += _not_by_chance(ours, f, chance, base)
     for m, measure in enumerate(ours.measures):
         named = [f"{name} ({measure})" for name in ours.names]
         notes += on_intervals(y[m], named, units="labelled queries")
@@ -160,7 +231,7 @@ def _of_queries(ours: Aligned, theirs: Aligned, judged: Qrels | None, lam: float
     if len(ours.names) > 1:
         notes += _few_differ(ours, y)
     n = len(shared)
-    return Sample("query", n, len(ours.query_ids), n - 1, estimate, notes)
+    return Sample("query", n, len(ours.query_ids), n - 1, estimate, notes, y)
 
 
 def _chances(judged: Qrels, query_ids: Sequence[str]) -> Floats | None:
@@ -181,7 +252,7 @@ def _chances(judged: Qrels, query_ids: Sequence[str]) -> Floats | None:
     return found
 
 
-def _on_sample(n: int, n_all: int, chance: Floats | None) -> Iterator[Note]:
+def _on_sample(n: int, n_all: int, chance: Floats | None, *, scores: bool) -> Iterator[Note]:
     """Say how the labelled queries were drawn, as far as that is known."""
     if n == n_all:
         text = "All queries have human labels: the model's count for nothing."
@@ -189,7 +260,8 @@ def _on_sample(n: int, n_all: int, chance: Floats | None) -> Iterator[Note]:
     elif chance is None:
         text = (
             f"The {n:,} labelled queries are taken to be drawn by chance, each as likely as "
-            "another: nothing in the labels says how they were drawn."
+            f"another: {'scores do not say' if scores else 'nothing in the labels says'} how they "
+            "were drawn."
         )
         yield Note("sample", "info", text, n)
     else:
@@ -205,33 +277,48 @@ def _on_sample(n: int, n_all: int, chance: Floats | None) -> Iterator[Note]:
                 "95% intervals held in 82 to 92% of simulated cases."
             )
             yield Note("unequal", "warning", text, n)
-        if not n_all / 2 <= (stood_for := float((1 / chance).sum())) <= 2 * n_all:
+        stood_for = float((1 / chance).sum())
+        if abs(stood_for - n_all) > 1e-6 * n_all:
+            far = not n_all / 2 <= stood_for <= 2 * n_all
             text = (
                 f"By these probabilities, {n:,} labelled queries stand for {stood_for:,.0f}, and "
-                f"there are {n_all:,}: is query_probability right?"
+                f"there are {n_all:,}: "
+                + ("is query_probability right?" if far else "are all labelled that were drawn?")
             )
-            yield Note("probabilities", "warning", text, n)
+            yield Note("probabilities", "warning" if far else "info", text, n)
 
 
-def _not_by_chance(ours: Aligned, f: Floats, chance: Floats | None) -> Iterator[Note]:
-    """Warn where the labelled queries do not look drawn by chance, by the model's own labels."""
+def _not_by_chance(ours: Aligned, f: Floats, chance: Floats | None, base: int) -> Iterator[Note]:
+    """Warn where the labelled queries do not look drawn by chance, by the model's own labels.
+
+    By the mean over the systems, and by each difference from the baseline.
+    """
     n = f.shape[1]
     weight = np.ones(n) if chance is None else 1 / chance
+    others = [i for i in range(len(ours.names)) if i != base]
     for m, measure in enumerate(ours.measures):
-        mine, every = (means(part.T) for part in (f[m], ours.values[m]))  # over the systems
-        found = off_by_chance(mine, every, chance)
-        if found is None or found[1] >= _BY_CHANCE:
-            continue
-        off, p = found
-        text = (
-            f"The labelled queries do not look drawn by chance: by the model's labels their mean "
-            f"{measure} is {number(float(np.average(mine, weights=weight)))}, that of all queries "
-            f"{number(float(means(every[:, None])[0]))} (p {probability(p)}). Were "
-            f"{'easy' if (off > 0) == ours.rising(measure) else 'hard'} ones chosen? Then the "
-            "interval does not hold."
-        )
-        yield Note("not-by-chance", "warning", text, n)
-        return
+        for other in (None, *others):
+            mine, every = (
+                means(part.T) if other is None else part[:, other] - part[:, base]
+                for part in (f[m], ours.values[m])
+            )
+            found = off_by_chance(mine, every, chance)
+            if found is None or found[1] >= _BY_CHANCE / (1 if other is None else len(others)):
+                continue
+            off, p = found
+            what, how = f"mean {measure}", "easy" if (off > 0) == ours.rising(measure) else "hard"
+            if other is not None:
+                names = printable(ours.names[other]), printable(ours.names[base])
+                what = f"mean difference of {names[0]} and {names[1]} ({measure})"
+                how = "those with a large difference"
+            text = (
+                f"The labelled queries do not look drawn by chance: by the model's labels their "
+                f"{what} is {number(float(np.average(mine, weights=weight)))}, that of all "
+                f"queries {number(float(means(every[:, None])[0]))} (p {probability(p)}). Were "
+                f"{how} {'ones ' * (other is None)}chosen? Then the interval does not hold."
+            )
+            yield Note("not-by-chance", "warning", text, n)
+            return
 
 
 def _few_differ(ours: Aligned, y: Floats) -> Iterator[Note]:
@@ -266,7 +353,8 @@ def _little_labelled(ours: Aligned, theirs: Aligned, shared: Ints, rows: Ints) -
             f"retrieved documents that {measure} looks at, the model "
             f"{share_of(mine.mean().item())}: those without a "
             "human label count as not relevant there. Label them, too; or draw documents by "
-            "chance (cranfield pool --by chance --draw documents)."
+            "chance (cranfield pool --by chance --draw documents), whose labels have a column "
+            "probability."
         )
         yield Note("little-labelled", "warning", text, len(rows))
         return
@@ -305,7 +393,7 @@ def _few_of_all(ours: Aligned, judged: Qrels | None, rows: Ints) -> Iterator[Not
         if not (np.abs(whole - part) > _ROUNDING).any():
             continue
         text = (
-            f"{measure} depends on documents that the model labelled and people did not, also on "
+            f"{measure} depends on documents that the model labelled and people did not, such as "
             "relevant ones that no run found: by the model's labels its mean over the labelled "
             f"queries is {number(whole.mean().item())}, and {number(part.mean().item())} without "
             "these. So far off may the human scores be, which the interval does not know: label "
@@ -372,10 +460,24 @@ def _of_documents(ours: Aligned, source: Evaluated, judged: Qrels, lam: float | 
         f"probability of {how}, from all that the measure looks at."
     )
     notes = [Note("sample", "info", text, count=len(rows))]
+    notes += _whole_queries(query[rows], len(ours.query_ids))
     notes += _documents_not_by_chance(ours, adds, chance)
     notes += _few_documents(ours, adds)
     n = len(ours.query_ids)
     return Sample("document", len(rows), n, n - 1, estimate, notes)
+
+
+def _whole_queries(query: Ints, n_queries: int) -> Iterator[Note]:
+    """Warn where it looks as if whole queries were drawn, not single documents."""
+    without = n_queries - len(np.unique(query))
+    # A query would have no label with a probability of about exp(-each) by chance.
+    if (each := len(query) / n_queries) >= _MANY_EACH and without > n_queries / 4:
+        text = (
+            f"{without:,} of {n_queries:,} queries have no labelled document, though there are "
+            f"{number(each, 1)} to a query: were whole queries drawn? Their probabilities are in a "
+            "column query_probability."
+        )
+        yield Note("whole-queries", "warning", text, without)
 
 
 def _check_documents(judging: Judging, judged: Qrels) -> None:

@@ -521,7 +521,7 @@ def _far_apart(results: Sequence[MacroResult], settings: CollectionSettings) -> 
             "Differences vary so much between these collections that flips, to which that is "
             "noise, show less than there is: their interval is up to "
             f"{number(max(times.values()), 1)} times as wide as by the t-test (--test t), which "
-            f"takes each collection by itself: {some([*times])}."
+            f"takes each collection alone: {some([*times])}."
         )
         yield Note("far-apart", "warning", text, len(times))
 
@@ -555,7 +555,9 @@ def _doubts(
     flips = Flips(n, settings.flips, settings.seed)
     least = float(flips.share(np.array(1 if flips.exact else 0)))
     how = "none" if settings.correction == "maxt" else settings.correction
-    floor = float(corrected(how, np.full(comparisons, least)).min())  # if all pairs have the least
+    floor = float(
+        corrected(how, np.full(comparisons, least)).min()
+    )  # where every pair has the least
     if least > alpha:
         text = (
             f"{n} collections: no p over collections can be below {least:.3g}. They show what "

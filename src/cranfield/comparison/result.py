@@ -143,7 +143,7 @@ class Pair:
 
 
 class _OfTwo(Protocol):
-    """What a pair of systems has, whatever was compared."""
+    """What every pair of systems has."""
 
     @property
     def system(self) -> str: ...

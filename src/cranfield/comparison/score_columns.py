@@ -28,7 +28,7 @@ Given = tuple[Columns, list[Note], dict[str, Any]]
 
 
 def spelled(measure: str | Measure, names: Collection[str]) -> str:
-    """Return a measure as one of the names has it, in whatever spelling it is given.
+    """Return a measure as one of the names has it, in any spelling.
 
     Raises MeasureError for a text that is neither one of the names nor a measure.
     """

@@ -127,7 +127,7 @@ def t_ends(
 
 
 class Summed(NamedTuple):
-    """The sum of independent means: (n_pairs,) each; NaN where one is of a single unit."""
+    """The sum of independent means: (n_pairs,) each; NaN where one has a single unit."""
 
     error: Floats  # the standard error
     degrees: Floats  # of freedom
@@ -155,7 +155,7 @@ def fieller(
     All ratios r are in it for which t of above - r below is at most `far`: between the roots of a
     quadratic equation (Fieller, Journal of the Royal Statistical Society B 1954). It has ends if t
     of `below` is more than that. `variances` are those of the means above and below, and their
-    covariance; `apart` is the variance of above - r below at the ratio of the two.
+    covariance; `apart` is the variance of above - r below, r being the ratio of the two.
     """
     of_above, of_below, both = variances
     flat = np.asarray(below**2 - far**2 * of_below, np.float64)
