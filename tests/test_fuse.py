@@ -144,7 +144,7 @@ def slowly(runs: list[Scored], method: str, norm: str, absent: str | None, **how
                     n, sum_w = n + 1, sum_w + w
                 elif method == "borda" and absent is None:
                     pairs.append(((len(docs) - len(one) + 1) / 2, w))
-                elif absent == "zero":
+                elif absent == "zero" and one:
                     pairs.append((0.0, w))
                 elif absent == "lowest" and one:
                     pairs.append((min(one.values()), w))
@@ -277,6 +277,85 @@ def test_equal_scores_are_ranked_by_id_as_everywhere() -> None:
     found = fuse(runs)
     assert list(found.to_dict()["q"]) == ["b", "a"]
     assert evaluate({"q": {"a": 1}}, found, "RR")["RR"] == 1 / 2
+
+
+def test_small_values_are_not_lost_beside_large_ones() -> None:
+    """Of other documents of the query: each sum is rounded by its own size."""
+    deep = {"q": {f"d{i:04d}": 1000.0 - i for i in range(1000)}}
+    one, twice = deep["q"], fuse([deep, deep], "rbc").to_dict()["q"]
+    weights = [1 - 0.8]
+    for _ in one:
+        weights.append(weights[-1] * 0.8)
+    for doc, weight in zip(one, weights, strict=False):
+        assert twice[doc] == pytest.approx(2 * weight, rel=1e-12)
+    assert [*twice] == [*one]
+    falling = {"q": {f"d{i:03d}": math.exp(-i) for i in range(700)}}
+    for method in ("sum", "mnz", "anz", "mixed", "gmnz"):
+        found: Any = fuse([falling, falling], method, norm="max")  # type: ignore[arg-type]
+        assert [*found.to_dict()["q"]] == [*falling["q"]]
+        assert min(found.to_dict()["q"].values()) > 0
+    wide = [{"q": {"a": 1e30, "b": 1.0, "c": 2.0}}, {"q": {"b": 0.5}}]
+    assert fuse(wide, "sum", norm="none").to_dict()["q"] == {"a": 1e30, "b": 1.5, "c": 2.0}
+    tiny = fuse(wide, "sum", norm="none", weights=[1e-30, 0]).to_dict()["q"]
+    assert tiny == {"a": 1e30 * 1e-30, "b": 1e-30, "c": 2e-30}
+    least = {"q": {"a": 5e-324, "b": 1e-310}}
+    assert fuse([least, least], "sum", norm="none").to_dict()["q"] == {"b": 2e-310, "a": 1e-323}
+
+
+def test_norms_take_scores_of_any_size() -> None:
+    large = {"q": {"a": 1.7e308, "b": -1.7e308, "c": 0.0}}
+    assert fuse([large, large], "sum").to_dict()["q"] == {"a": 2.0, "c": 1.0, "b": 0.0}
+    for scale in (1e160, 1e-170):
+        its = {"q": {"a": scale, "b": -scale}}
+        assert fuse([its, its], "sum", norm="zmuv").to_dict()["q"] == {"a": 2.0, "b": -2.0}
+
+
+@pytest.mark.parametrize("norm", ["sum", "zmuv", "l2"])
+def test_the_order_of_rows_changes_no_bit(norm: Any) -> None:
+    chance, docs = random.Random(5), [f"d{i:03d}" for i in range(200)]
+    scores = {doc: chance.gauss(0, 1) for doc in docs}
+    other = {"q": {doc: chance.gauss(0, 1) for doc in docs}}
+    first = fuse([{"q": scores}, other], "sum", norm=norm).to_dict()
+    for _ in range(5):
+        chance.shuffle(docs)
+        shuffled = {"q": {doc: scores[doc] for doc in docs}}
+        assert fuse([shuffled, other], "sum", norm=norm).to_dict() == first
+    mirrored = dict(zip(scores, reversed(scores.values()), strict=True))
+    both = fuse([{"q": scores}, {"q": mirrored}], "sum", norm=norm).to_dict()["q"]
+    names = [*scores]
+    assert all(both[a] == both[b] for a, b in zip(names, reversed(names), strict=True))
+
+
+def test_powers_and_logarithms_have_the_bits_of_the_c_library() -> None:
+    deep = {"q": {f"d{i:04d}": -float(i) for i in range(300)}}
+    for phi in (0.8, 0.95):
+        found = fuse([deep, {"q": {"z": 1.0}}], "rbc", phi=phi).to_dict()["q"]
+        power = 1.0
+        for doc in deep["q"]:
+            assert found[doc] == (1 - phi) * power
+            power *= phi
+    runs = [{"q": {f"d{i}": 1.0 for i in range(n, 40)}} for n in range(40)]
+    of_gamma = fuse(runs, "gmnz", norm="none", gamma=1.7).to_dict()["q"]
+    of_log = fuse(runs, "log_isr").to_dict()["q"]
+    for n in range(1, 41):
+        assert of_gamma[f"d{n - 1}"] == n * math.pow(n, 1.7)
+        assert n > 1 or of_log["d0"] == 0.0
+
+
+def test_a_zero_is_of_runs_that_have_the_query() -> None:
+    one, other = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}, {"q1": {"a": 1.0}}
+    for method in ("min", "med", "anz"):
+        found: Any = fuse([one, other, other], method, norm="max", absent="zero")  # type: ignore[arg-type]
+        with pytest.warns(CranfieldWarning, match="each is fused from the runs that have it"):
+            assert found.to_dict()["q2"] == {"a": 1.0, "b": 0.5}
+
+
+def test_tables_of_any_library_go_into_a_list() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})
+    for runs in ([table, table], [table, {"q": ["a", "b"]}]):
+        assert fuse(runs).to_dict()["q"]["a"] == 2 / 61
+    assert evaluate({"q": {"b": 1}}, [table, table], "RR")["run"]["RR"] == 1 / 2
 
 
 def test_sums_are_rounded_once() -> None:
@@ -422,7 +501,12 @@ def test_a_run_says_how_it_was_made() -> None:
     assert found.name == "sum"
     assert (found.recipe["method"], found.recipe["norm"]) == ("sum", "min-max")
     assert (found.recipe["weights"], list(found.recipe["runs"])) == ([1.0, 2.0], ["a", "b"])
-    assert found.form == "sum of a, b (norm min-max, absent left-out, weights 1 2)"
+    assert found.form == "sum of a, b (norm min-max, absent left-out, weights 1, 2)"
+    again = fuse({"sum": found, "c": {"q": {"e": 1.0}}})
+    assert again.recipe["runs"]["sum"] == found.recipe
+    assert again.form == "rrf of sum, c (norm none, absent left-out, k 60)"
+    many = fuse({f"r{i}": {"q": {"d": 1.0}} for i in range(40)})
+    assert many.form == "rrf of r0, r1, r2, r3, r4 and 35 more (norm none, absent left-out, k 60)"
     assert evaluate({"q": {"d": 1}}, found, "RR").recipe["run"] == found.form
     assert Run({"q": {"d": 1.0}}).recipe == {}
     assert "k 60" in fuse([{"q": ["d"]}, {"q": ["e"]}]).form
@@ -485,7 +569,12 @@ A, B = {"q": {"a": 1.0}}, {"q": {"b": 1.0}}
         ([A, B], "sum", {"weights": [1, math.inf]}, "a number of at least 0 for each run"),
         ([A, B], "sum", {"weights": [0, 0]}, "not all 0"),
         ([A, B], "sum", {"weights": [1, 2, 3]}, "3 weights for 2 runs"),
-        ([A, B], "sum", {"weights": {"x": 1, "y": 2}}, "weights of x, y: the runs are run, run"),
+        (
+            [A, B],
+            "sum",
+            {"weights": {"x": 1, "y": 2}},
+            "weights: there is no run 'x'; the runs are run, run (2)",
+        ),
         ([A, B], "max", {"weights": [1, 2]}, "max has no form with weights"),
         ([A, B], "rrf", {"norm": "zmuv"}, "changes no rank"),
         ([A, B], "sum", {"k": 3}, "k=3 applies to rrf, not to sum"),
@@ -497,17 +586,43 @@ A, B = {"q": {"a": 1.0}}, {"q": {"b": 1.0}}
         ([A, B], "sum", {"norm": "min-max-inverted", "duplicates": "best"}, "of distances"),
         ([A, B], "rrf", {"norm": "min-max-inverted", "order": "given"}, "takes scores"),
         ([A, B], "rrf", {"name": 3}, "what the run is called"),
+        ([{"q": ["a"]}, B], "rrf", {"norm": "min-max-inverted"}, "takes distances"),
+        (
+            [Run({"q": {"a#1": 3.0, "a#2": 0.5}}).map_docs("(.*)#"), B],
+            "sum",
+            {"norm": "min-max-inverted"},
+            "documents of chunks have the highest score",
+        ),
+        ([A, B], "sum", {"weights": {0.3, 0.7}}, "a number of at least 0 for each run"),
+        ([A, B], "sum", {"weights": "run=1,run=2"}, "a run is named twice"),
+        ({"x": A, "y": B}, "sum", {"weights": {"x": 1}}, "weights: none of 'y'; the runs are x, y"),
+        ([A, {}], "rrf", {}, "Empty, or without a row that can be used: run (2)"),
+        (
+            [{"q": {"a": 1.7e308}}] * 2,
+            "sum",
+            {"norm": "none"},
+            "query 'q', document 'a': the score of sum is too large for a number (inf)",
+        ),
+        ([A, B], "sum", {"norm": "none", "weights": [1.7e308] * 2}, None),
+        ([A, A], "gmnz", {"norm": "none", "gamma": 1e6}, "too large"),
     ],
 )
-def test_what_is_wrong_is_said(runs: Any, method: Any, options: Any, said: str) -> None:
+def test_what_is_wrong_is_said(runs: Any, method: Any, options: Any, said: str | None) -> None:
+    if said is None:  # a large number, and no larger than there are
+        assert max(fuse(runs, method, **options).to_dict()["q"].values()) == 1.7e308
+        return
     with pytest.raises((InputError, OptionError), match=re.escape(said)):
         fuse(runs, method, **options).to_dict()
 
 
 def test_queries_that_a_run_lacks_are_told_once() -> None:
     found = fuse({"a": {**A, "q2": {"b": 1.0}}, "b": B})
-    with pytest.warns(CranfieldWarning, match="Of 2 queries, b lacks 1"):
+    with pytest.warns(CranfieldWarning, match="Of 2 queries, b lacks 1") as warned:
         found.to_dict()
+    assert warned[0].filename == __file__
+    several = fuse([{**A, "q2": {"b": 1.0}}, B])
+    with pytest.warns(CranfieldWarning, match=r"Of 2 queries, run \(2\) lacks 1"):
+        several.to_dict()
     assert found.to_dict()["q2"] == {"b": 1 / 61}  # without a warning, which would be an error
 
 
@@ -523,13 +638,28 @@ def test_the_command_writes_a_run(demo_folder: Path, tmp_path: Path) -> None:
     target = str(tmp_path / "hybrid.run")
     done = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense=0.7,bm25=0.3")
     assert done.exit_code == 0
-    assert "made sum of bm25, dense (norm min-max, absent left-out, weights 0.3 0.7)" in done.stderr
+    assert (
+        "made sum of bm25, dense (norm min-max, absent left-out, weights 0.3, 0.7)" in done.stderr
+    )
     expected = fuse(runs, "sum", weights=[0.3, 0.7])
     assert read_run(target).to_dict() == expected.to_dict()
     assert read_run(target).tag == "sum"
     refused = invoke(*runs, "-o", runs[0])
     assert refused.exit_code == 2
     assert "is read by this command" in refused.stderr
+    (tmp_path / "parts").mkdir()
+    part = tmp_path / "parts" / "1.run"
+    part.write_text(Path(runs[0]).read_text())
+    refused = invoke(str(tmp_path / "parts" / "*.run"), runs[1], "-o", str(part))
+    assert "is read by this command" in refused.stderr
+    chunks = tmp_path / "map.csv"
+    chunks.write_text("chunk,document\n")
+    refused = invoke(*runs, "--map-docs", str(chunks), "-o", str(chunks))
+    assert "is read by this command" in refused.stderr
+    refused = invoke(*runs, "-o", target, "--qrels-format", "trec")
+    assert "--qrels-format applies to judgments" in refused.stderr
+    spaced = invoke(*runs, "-o", target, "--method", "sum", "--weights", "dense = 0.7, bm25=0.3")
+    assert "weights 0.3, 0.7" in spaced.stderr
     assert invoke(runs[0], "-o", target).exit_code == 2
     assert (
         "expected a number of at least 0" in invoke(*runs, "-o", target, "--weights", "1,x").stderr

@@ -1,5 +1,7 @@
 """Notes: remarks beside numbers, each with a code and a severity."""
 
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -129,16 +131,24 @@ def merged(
     ]
 
 
-_OF_USER = 4  # this function, the verb, and `watched` around it: then comes who called
-
-
 def warn_of(notes: Iterable[Note]) -> None:
     """Give one CranfieldWarning of all errors and warnings among the notes, if there are any.
 
-    For a verb that is `watched`: the warning points at the line that called it.
+    The warning points at the line outside of the package that called it.
     """
     grave = [note for note in notes if note.is_grave]
     if grave:
         lines = (str(note).partition(": ")[2] for note in gravest_first(grave))
         text = "\n".join(map(printable, lines))
-        warnings.warn(text, CranfieldWarning, stacklevel=_OF_USER)
+        warnings.warn(text, CranfieldWarning, stacklevel=_level_of_caller())
+
+
+def _level_of_caller() -> int:
+    """Return how far above `warn_of` the first frame is that is not of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+_PACKAGE = os.path.dirname(__file__) + os.sep

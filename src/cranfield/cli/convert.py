@@ -1,6 +1,7 @@
 """`cranfield convert IN OUT`."""
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -42,7 +43,7 @@ def command(
     cranfield convert demo/qrels.txt qrels.tsv --to beir
     cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_own_input(source, target)
+    refuse_own_input([source, *filter(None, [data.map_docs])], target)
     if is_qrels and is_run:
         raise click.UsageError("--qrels and --run exclude each other")
     if not (is_qrels or is_run):
@@ -71,9 +72,9 @@ def command(
         note(f"this format has no place for the column {name}: it was left out; .tsv has one")
 
 
-def refuse_own_input(source: str, target: str) -> None:
+def refuse_own_input(sources: Iterable[str], target: str) -> None:
     """Raise OptionError if a file would be written over while it is read."""
-    if os.path.exists(target) and os.path.realpath(target) == os.path.realpath(source):
+    if os.path.exists(target) and os.path.realpath(target) in map(os.path.realpath, sources):
         raise OptionError(f"{printable(target)}: is read by this command; name another file")
 
 

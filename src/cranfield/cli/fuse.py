@@ -53,11 +53,16 @@ def command(
     cranfield fuse demo/*.run --method sum --weights 1,2,1,0.5 -o hybrid.run
     cranfield fuse demo/*.run --method mnz --norm zmuv -o all.run.gz
     """  # noqa: D301 - click's mark for lines to keep
-    for one in runs:
-        refuse_own_input(one, target)
+    flags.refuse_options(
+        {"qrels_format", "qrels_columns", "map_qrels", "span_pattern"},
+        "applies to judgments, and there are none",
+    )
     refuse_two_inputs(*runs)
     chosen: Any = {**how.unusual(), **judging.unusual()}
-    found = fuse(data.read_runs(runs), method, name, **chosen)
+    refuse_own_input([*runs, *filter(None, [data.map_docs])], target)
+    opened = data.read_runs(runs)
+    refuse_own_input([source.path for run in opened for source in run.sources], target)
+    found = fuse(opened, method, name, **chosen)
     written = found.write(target, format)
     say_written(f"made {found.form}", written.left_out, written.rows, target, "the runs")
     say_notes(found.rows.notes)

@@ -247,10 +247,7 @@ class Settings(Options):
         test, correction = self.test, self.correction
         if vars(self)["correction"] is None:
             object.__setattr__(self, "correction", "none" if test == "bayes" else "holm")
-        if self.flips > MOST_FLIPS:
-            raise OptionError(f"flips={self.flips}: expected at most {MOST_FLIPS:,}")
-        if correction == "maxt" and test != "randomization":
-            raise OptionError("correction='maxt' corrects the randomization test only")
+        _check(self)
         if correction not in (None, "none") and test == "bayes":
             raise OptionError("test='bayes' has no p-values to correct: leave correction out")
         if correction in ("tukey", "rtukey") and test not in ("randomization", "t"):
@@ -263,8 +260,6 @@ class Settings(Options):
                 f"correction={correction!r} corrects the pairs of one measure: leave out "
                 "family='all'"
             )
-        if self.all_pairs and self.baseline is not None:
-            raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
 
     @property
     def permutations(self) -> int | None:
@@ -317,12 +312,17 @@ class CollectionSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.flips > MOST_FLIPS:
-            raise OptionError(f"flips={self.flips}: expected at most {MOST_FLIPS:,}")
-        if self.correction == "maxt" and self.test != "randomization":
-            raise OptionError("correction='maxt' corrects the randomization test only")
-        if self.all_pairs and self.baseline is not None:
-            raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
+        _check(self)
+
+
+def _check(settings: Settings | CollectionSettings) -> None:
+    """Raise OptionError for options that do not go together in any comparison of systems."""
+    if settings.flips > MOST_FLIPS:
+        raise OptionError(f"flips={settings.flips}: expected at most {MOST_FLIPS:,}")
+    if settings.correction == "maxt" and settings.test != "randomization":
+        raise OptionError("correction='maxt' corrects the randomization test only")
+    if settings.all_pairs and settings.baseline is not None:
+        raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -270,8 +270,8 @@ def is_row(data: object) -> bool:
         return any(
             not isinstance(value, Mapping | list | tuple | Set) for value in data.values()
         ) and all(isinstance(name, str) for name in data)
-    if hasattr(data, "_fields") or hasattr(data, "query_id"):
-        return True
+    if hasattr(data, "_fields") or (hasattr(data, "query_id") and not is_table(data)):
+        return True  # a table has its columns as attributes
     return (
         isinstance(data, tuple | list)
         and len(data) in (2, 3)

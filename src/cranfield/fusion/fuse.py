@@ -14,6 +14,7 @@ from cranfield.fusion.fused_rows import FusedRows
 from cranfield.fusion.fusing import Fusing, FusingOptions, Method
 from cranfield.fusion.methods import METHODS, needs_scores, settled
 from cranfield.options import options_of, refuse_others, takes
+from cranfield.render.numbers import some
 from cranfield.scoring.arguments import Reading, ReadingOptions
 from cranfield.version import __version__
 
@@ -96,7 +97,8 @@ def fuse(
             f"one run, {next(iter(several))!r}: there is nothing to fuse it with"
             if several
             else "no runs are given",
-            hint="fuse([run, other], ...), or a dict {name: run}.",
+            hint="Runs go into one list, fuse([run, other]), or into a dict {name: run}; on the "
+            "command line, cranfield fuse RUN RUN. A pattern in quotes is one run.",
         )
     weights = np.array(how.weights_of(tuple(several)))
     for run in several.values():
@@ -108,6 +110,8 @@ def fuse(
                 source=run.source,
                 hint="rrf takes ranks; so do norm='rank' and norm='borda' (--norm rank).",
             )
+        if how.norm == "min-max-inverted":
+            _check_inverted(run)
     way = METHODS[method]
     recipe = {
         "cranfield": __version__,
@@ -117,11 +121,12 @@ def fuse(
         **({way.parameter: getattr(how, way.parameter)} if way.parameter else {}),
         **({"weights": weights.tolist()} if way.is_weighted else {}),
         **judging.unusual(),
-        "runs": {one: run.source or run.form for one, run in several.items()},
+        "runs": {one: _of_run(run) for one, run in several.items()},
     }
-    said = (f"{key} {_shown(recipe[key])}" for key in recipe if key not in _ELSEWHERE)
-    form = f"{method} of {', '.join(several)} ({', '.join(said)})"
-    found = Run(FusedRows([*several.values()], method, how, weights, judging, form), name or method)
+    elsewhere = _ELSEWHERE if len({*weights.tolist()}) > 1 else (*_ELSEWHERE, "weights")
+    said = (f"{key} {_shown(recipe[key])}" for key in recipe if key not in elsewhere)
+    form = f"{method} of {some([*several])} ({', '.join(said)})"
+    found = Run(FusedRows(several, method, how, weights, judging, form), name or method)
     found.recipe = recipe
     return found
 
@@ -129,8 +134,31 @@ def fuse(
 _ELSEWHERE = ("cranfield", "method", "runs")
 
 
+def _of_run(run: Run) -> Any:
+    """Return what a run is, for the recipe: how it was made, or its file."""
+    if run.recipe:
+        return dict(run.recipe)
+    made_of = "" if run.made_of is None else f"; {run.made_of.said}"
+    return f"{run.source}{made_of}" if run.source else run.form
+
+
 def _shown(value: Any) -> str:
-    return " ".join(f"{one:g}" for one in value) if isinstance(value, list) else f"{value}"
+    return some([f"{one:g}" for one in value]) if isinstance(value, list) else f"{value}"
+
+
+def _check_inverted(run: Run) -> None:
+    """Refuse runs without distances, and those of chunks, of which the highest would be kept."""
+    if not run.has_scores:
+        raise InputError(
+            f"the run {run.name!r:.80} has no scores, and norm='min-max-inverted' takes distances",
+            source=run.source,
+            hint="Without distances, its ranks are in the right order: leave the norm out.",
+        )
+    if run.made_of is not None:
+        raise OptionError(
+            f"the run {run.name!r:.80}: documents of chunks have the highest score of theirs, and "
+            "norm='min-max-inverted' takes distances, of which the lowest is the best"
+        )
 
 
 def _check(judging: Judging, how: Fusing) -> None:

@@ -1,6 +1,6 @@
 """FusedRows: the rows of a fused run, made some queries at a time whenever they are read."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from cranfield.fusion.fusing import Fusing, Method
 from cranfield.fusion.methods import fused, needs_scores
 from cranfield.fusion.run_lists import Lists
 from cranfield.notes import Note, warn_of
-from cranfield.render.numbers import queries_of
+from cranfield.render.numbers import queries_of, some
 
 _AT_ONCE = 1 << 17  # rows of all runs together that are fused at once, about
 _LAG = 24  # blocks: more than threads read at the same time
@@ -62,14 +62,15 @@ class FusedRows(Rows):
 
     def __init__(
         self,
-        runs: Sequence[Run],
+        runs: Mapping[str, Run],
         method: Method,
         how: Fusing,
         weights: Floats,
         judging: Judging,
         form: str,
     ) -> None:
-        self._runs, self._method, self._how = runs, method, how
+        self._runs, self._method, self._how = [*runs.values()], method, how
+        self._names = [*runs]
         self._weights, self._judging, self.form = weights, judging, form
         self.numbers, self.needs_scores = frozenset({"score"}), needs_scores(method, how)
 
@@ -95,6 +96,9 @@ class FusedRows(Rows):
         reading = set(range(len(runs)))  # the runs that have not ended
         waiting: dict[bytes, list[tuple[int, Part, int]]] = {}
         given: set[bytes] = set()
+        at_once, has_yielded = _AT_ONCE, False
+        if self._how.absent != "left-out":  # then documents have a value from each run
+            at_once //= len(runs)
         ready: list[bytes] = []
         came: list[tuple[int, int]] = []
         counts, repeated = [0] * len(runs), [LeftOut()] * len(runs)
@@ -111,7 +115,7 @@ class FusedRows(Rows):
                 for at, query in enumerate(now):
                     its = waiting.setdefault(query, [])
                     if query in given or any(one[0] == i for one in its):
-                        if given:
+                        if has_yielded:
                             raise _comes_back(runs[i], query)
                         yield from self._batches(runs, apart | {i})
                         return
@@ -121,7 +125,8 @@ class FusedRows(Rows):
                     ready.append(query)
                     given.add(query)
                     n_rows += sum(one.size(at) for _, one, at in waiting[query])
-                    if n_rows >= _AT_ONCE:
+                    if n_rows >= at_once:
+                        has_yielded = True
                         yield _Batch(ready, [waiting.pop(one) for one in ready], left_out)
                         ready, n_rows, left_out = [], 0, LeftOut()
         yield _Batch(ready, [waiting.pop(one) for one in ready], left_out)
@@ -135,26 +140,28 @@ class FusedRows(Rows):
         if self.notes:  # as of every time before
             return
         lacks = [
-            f"{run.name} lacks {n_queries - n:,}"
-            for run, n in zip(self._runs, counts, strict=True)
+            f"{name} lacks {n_queries - n:,}"
+            for name, n in zip(self._names, counts, strict=True)
             if n < n_queries
         ]
         if n_queries and sum(counts) == n_queries:
-            names = ", ".join(one.name for one in self._runs)
+            empty = [name for name, n in zip(self._names, counts, strict=True) if not n]
             raise InputError(
-                f"no query is in more than one of the runs {names}",
+                f"no query is in more than one of the runs {some(self._names)}",
                 source=self._runs[0].source,
-                hint="Check that all name queries in the same way.",
+                hint=f"Empty, or without a row that can be used: {some(empty)}."
+                if empty
+                else "Check that all name queries in the same way.",
             )
         notes = [
-            duplicates_of(run.name, one, self._judging.duplicates)
-            for run, one in zip(self._runs, repeated, strict=True)
+            duplicates_of(name, one, self._judging.duplicates)
+            for name, one in zip(self._names, repeated, strict=True)
             if one.count
         ]
         if lacks:
             text = (
-                f"Of {queries_of(n_queries)}, {', '.join(lacks)}: each is fused from the runs that "
-                "have it."
+                f"Of {queries_of(n_queries)}, {some(lacks)}: each is fused from the runs that have "
+                "it."
             )
             notes.append(Note("missing-queries", "warning", text, count=len(lacks)))
         self.notes = tuple(notes)
@@ -190,7 +197,7 @@ class FusedRows(Rows):
             row = int(bad[0])
             raise whole.block.error(
                 row,
-                f"the run {run.name!r} has the score {score[row]} for the document "
+                f"the run {run.name!r:.80} has the score {score[row]} for the document "
                 f"{decode(whole.block.doc[row])!r}, which {self._method} cannot add to others",
                 "Methods of ranks take it, as rrf does.",
             )
@@ -203,8 +210,18 @@ class FusedRows(Rows):
             none = Ids.of([])
             columns = {"score": np.zeros(0)} if with_scores else {}
             return Block(none, none, columns, left_out=batch.left_out, empty=batch.queries)
-        rows, score = fused(lists, self._method, self._how, self._weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows, score = fused(lists, self._method, self._how, self._weights)
         query = lists.query.take(rows)
+        if not np.isfinite(score).all():
+            row = int(np.flatnonzero(~np.isfinite(score))[0])
+            raise InputError(
+                f"query {decode(batch.queries[int(query[row])])!r}, document "
+                f"{decode(lists.docs[int(rows[row])])!r}: the score of {self._method} is too large "
+                f"for a number ({score[row]})",
+                hint="Scores, weights or options are too large: choose a norm, or a method of "
+                "ranks such as rrf.",
+            )
         small = np.min_scalar_type(len(batch.queries))  # of which up to two bytes take one pass
         by_query = query.astype(small).argsort(kind="stable")
         query, rows = query.take(by_query), rows.take(by_query)

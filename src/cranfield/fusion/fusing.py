@@ -1,11 +1,12 @@
 """The options of fusion: how the lists of several runs become one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from cranfield.errors import OptionError
 from cranfield.options import Options, finite, number, option, share
+from cranfield.render.numbers import some
 
 Method = Literal[
     "rrf",
@@ -31,8 +32,13 @@ def _weights(value: Any) -> list[float] | dict[str, float]:
     """Check for weights: a number for each run, in their order, by name, or as a text of both."""
     texts = value.split(",") if isinstance(value, str) else value
     if isinstance(value, str) and all("=" in one for one in texts):
-        texts = dict(one.rpartition("=")[::2] for one in texts)
+        pairs = [one.rpartition("=")[::2] for one in texts]
+        texts = {name.strip(): number for name, number in pairs}
+        if len(texts) < len(pairs):
+            raise ValueError("one weight for each run, and a run is named twice")
     try:
+        if isinstance(texts, Set):
+            raise TypeError
         given = [*texts.values()] if isinstance(texts, Mapping) else [*texts]
         found = [finite(float(one) if isinstance(one, str) else one) for one in given]
     except (TypeError, ValueError):
@@ -40,7 +46,8 @@ def _weights(value: Any) -> list[float] | dict[str, float]:
     numbers = [float(one) for one in found if one is not None and one >= 0]
     if not found or len(numbers) < len(found) or not any(numbers):
         raise ValueError(
-            "a number of at least 0 for each run, not all 0: [0.7, 0.3], or {'bm25': 0.7, ...}"
+            "a number of at least 0 for each run, not all 0: [0.7, 0.3] or {'bm25': 0.7, ...} "
+            "(--weights 0.7,0.3 or bm25=0.7,dense=0.3)"
         )
     return (
         dict(zip(map(str, texts), numbers, strict=True)) if isinstance(texts, Mapping) else numbers
@@ -83,13 +90,14 @@ class Fusing(Options):
         if weights is None:
             return [1.0] * len(names)
         if isinstance(weights, Mapping):
-            if set(weights) != set(names):
-                raise OptionError(
-                    f"weights of {', '.join(weights)}: the runs are {', '.join(names)}"
-                )
+            wrong = [one for one in weights if one not in names]
+            missing = [one for one in names if one not in weights]
+            if wrong or missing:
+                what = f"there is no run {wrong[0]!r:.80}" if wrong else f"none of {missing[0]!r}"
+                raise OptionError(f"weights: {what}; the runs are {some(names)}")
             return [weights[name] for name in names]
         if len(weights) != len(names):
-            raise OptionError(f"{len(weights)} weights for {len(names)} runs: {', '.join(names)}")
+            raise OptionError(f"{len(weights)} weights for {len(names)} runs: {some(names)}")
         return list(weights)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cranfield.arrays.elementary import log, powers, raised
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.slots import numbered
 from cranfield.errors import OptionError
@@ -34,7 +35,8 @@ def none(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
 
 def min_max(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
     """Return scores from 0, the list's lowest, to 1, its highest."""
-    return _shares(lists.score - lists.lowest, lists.highest - lists.lowest)
+    half, lowest = lists.score / 2, lists.lowest / 2  # so that no difference is too large
+    return _shares(half - lowest, lists.highest / 2 - lowest)
 
 
 def of_highest(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
@@ -47,21 +49,21 @@ def of_highest(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
 
 def of_sum(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
     """Return how far scores are above the list's lowest, as a share of the sum of that."""
-    above = lists.score - lists.lowest
+    above = min_max(lists, how, candidates)
     return _shares(above, lists.total(above))
 
 
 def zmuv(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
     """Return standard deviations from the list's mean (zero mean, unit variance)."""
     apart = lists.score - lists.total(lists.score) / lists.length
+    apart = _shares(apart, lists.greatest(apart))  # so that no square is too large, or too small
     sd = np.sqrt(lists.total(apart * apart) / lists.length)
     return _shares(apart, np.where(lists.highest > lists.lowest, sd, 0.0))
 
 
 def l2(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
     """Return scores as a share of the list's Euclidean length."""
-    size = np.maximum(np.abs(lists.lowest), np.abs(lists.highest))
-    scaled = _shares(lists.score, size)  # so that no square is too large, or too small
+    scaled = _shares(lists.score, lists.greatest(lists.score))
     return _shares(scaled, np.sqrt(lists.total(scaled * scaled)))
 
 
@@ -87,7 +89,7 @@ def inverse_squares(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
 
 def rbc(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
     """Return (1 - phi) phi^(rank - 1) (Bailey, Moffat, Scholer & Thomas, SIGIR 2017)."""
-    return (1 - how.phi) * how.phi ** (lists.rank - 1.0)
+    return (1 - how.phi) * powers(how.phi, lists.rank - 1)
 
 
 def borda(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
@@ -110,7 +112,13 @@ def _mnz(found: Found, how: Fusing) -> Floats:
 
 def _gmnz(found: Found, how: Fusing) -> Floats:
     """Return the sum times n^gamma (Lee, SIGIR 1997)."""
-    return found.total(found.value) * found.total(found.weight * found.returned) ** how.gamma
+    n = found.total(found.weight * found.returned)
+    several, which = np.unique(n, return_inverse=True)
+    try:
+        powers_of = raised(several, how.gamma)
+    except OverflowError:  # math.pow raises it where numpy's is infinite
+        powers_of = np.full(len(several), np.inf)
+    return found.total(found.value) * powers_of[which]
 
 
 def _anz(found: Found, how: Fusing) -> Floats:
@@ -125,12 +133,19 @@ def _mixed(found: Found, how: Fusing) -> Floats:
 
 def _log(found: Found, how: Fusing) -> Floats:
     """Return the sum times ln n, which is 0 for a document of one run."""
-    return found.total(found.value) * np.log(found.runs)
+    return found.total(found.value) * _logs(found.runs, 0.0)
 
 
 def _logn(found: Found, how: Fusing) -> Floats:
     """Return the sum times ln(n + sigma)."""
-    return found.total(found.value) * np.log(found.runs + how.sigma)
+    return found.total(found.value) * _logs(found.runs, how.sigma)
+
+
+def _logs(runs: Floats, more: float) -> Floats:
+    """Return the logarithms of numbers of runs plus a number, of which few are different."""
+    numbers = np.arange(1.0, runs.max(initial=0) + 1)
+    found: Floats = log(numbers + more)[runs.astype(np.int64) - 1]
+    return found
 
 
 _NORMS: dict[str, _Points] = {
@@ -231,8 +246,9 @@ def _completed(
 ) -> Found:
     """Return the same with a value of each document for each run that did not return it.
 
-    With "zero" it is 0; with "lowest", the lowest of the run's list, or of nothing if that is
-    empty; `shares`: the mean of Borda's points that are left, as a share of c if `by_norm`.
+    With "zero" it is 0; with "lowest", the lowest of the run's list. A run that has nothing for the
+    query gives no value. `shares`: the mean of Borda's points that are left, as a share of c if
+    `by_norm`.
     """
     n_queries, n_runs = int(lists.query.max(initial=-1)) + 1, len(weights)
     n_rows = np.zeros((n_runs, n_queries))
@@ -245,14 +261,14 @@ def _completed(
         c = np.bincount(found.query_of, minlength=n_queries) * 1.0
         value = (c[query] - n_rows[run, query] + 1) / 2
         value = value / c[query] if by_norm else value
-    elif how.absent == "zero":
-        value = np.zeros(len(doc))
     else:
-        low = np.full((n_runs, n_queries), np.nan)
-        np.fmin.at(low, (lists.run, lists.query), found.value)
-        some = ~np.isnan(low[run, query])
+        some = n_rows[run, query] > 0
         doc, run, query = doc[some], run[some], query[some]
-        value = low[run, query]
+        value = np.zeros(len(doc))
+        if how.absent == "lowest":
+            low = np.full((n_runs, n_queries), np.inf)
+            np.minimum.at(low, (lists.run, lists.query), found.value)
+            value = low[run, query]
     returned = np.full(len(doc), shares and by_norm)  # by the norm, each is in every list
     return replace(
         found,

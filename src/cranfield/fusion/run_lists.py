@@ -48,10 +48,14 @@ class Lists:
         """The highest score of a row's list: (rows,)."""
         return self.spread(np.maximum.reduceat(self.score, self.begins))
 
+    def greatest(self, values: Floats) -> Floats:
+        """Return the largest size in a row's list: (rows,) to (rows,)."""
+        return self.spread(np.maximum.reduceat(np.abs(values), self.begins))
+
     def total(self, values: Floats) -> Floats:
-        """Return the sum of a row's list, from its first row to its last: (rows,) to (rows,)."""
+        """Return the sum of a row's list, rounded once: (rows,) to (rows,)."""
         which = np.repeat(np.arange(len(self.begins)), self.lengths)
-        return np.bincount(which, values, len(self.begins))[which]
+        return totals(which, values, len(self.begins))[which]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,22 +72,8 @@ class Found:
     returned: Bools  # whether the run returned it; else it is absent, and has a value nevertheless
 
     def total(self, values: Floats) -> Floats:
-        """Return each document's sum, rounded once: (rows,) to (n,).
-
-        The values are cut in two, of 40 bits and of the next 48 below the query's greatest, whose
-        sums have no error: the order of the runs does not change the last bit.
-        """
-        n = len(self.query_of)
-        query = self.query_of.take(self.doc)
-        greatest = np.zeros(int(query.max(initial=-1)) + 1)
-        np.maximum.at(greatest, query, np.abs(values))
-        exponent = np.maximum(np.frexp(greatest)[1], _LEAST_EXPONENT)
-        coarse, parts = (np.ldexp(1.0, one).take(query) for one in (exponent - 40, 40 - exponent))
-        high = np.rint(values * parts) * coarse
-        low = np.rint((values - high) * (parts * 2.0**48)) * (coarse * 2.0**-48)
-        found: Floats = np.bincount(self.doc, high, n)
-        found += np.bincount(self.doc, low, n)
-        return found
+        """Return each document's sum, rounded once: (rows,) to (n,)."""
+        return totals(self.doc, values, len(self.query_of))
 
     @property
     def runs(self) -> Floats:
@@ -118,4 +108,22 @@ class Found:
         return found
 
 
-_LEAST_EXPONENT = -900  # so that no unit of what is cut is 0
+def totals(which: Ints, values: Floats, n: int) -> Floats:
+    """Return the sum of each of n groups, rounded once: `which` (rows,) has a row's group.
+
+    The values are cut in two, of 40 bits and of the next 48 below the group's greatest, whose sums
+    have no error: the order of rows does not change the last bit.
+    """
+    greatest = np.zeros(n)
+    np.maximum.at(greatest, which, np.abs(values))
+    exponent = np.maximum(np.frexp(greatest)[1], _LEAST_EXPONENT)
+    scaled = values * np.ldexp(1.0, -exponent).take(which)  # at most 1
+    high = np.rint(scaled * 2.0**40)
+    low = np.rint((scaled * 2.0**40 - high) * 2.0**48)
+    found: Floats = np.bincount(which, high, n)
+    found += np.bincount(which, low, n) * 2.0**-48
+    sums: Floats = np.ldexp(found, exponent - 40)
+    return sums
+
+
+_LEAST_EXPONENT = -1000  # 2^1000 is a number; values this small have few bits, none of which is cut
