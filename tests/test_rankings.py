@@ -374,7 +374,7 @@ def test_some_queries_of_a_run(rows: list[tuple[str, str, float]]) -> None:
     if not rows:
         return
     for run in (Run(rows, "x"), Run(_nested(rows), "x")):
-        held, every = run.only(queries).apart(), run.rankings(queries, Judging())
+        held, every = run.held(queries).apart(), run.rankings(queries, Judging())
         whole = {query: every[query].of(query) for query in queries}
         for query in queries:
             alone = run.of(query).ranking(Judging())

@@ -2,19 +2,23 @@
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from cranfield.cli import flags
-from cranfield.cli.data import DataOptions, data_options, duplicates_option
+from cranfield.cli.data import DataOptions, data_options, duplicates_option, refuse_two_inputs
 from cranfield.cli.terminal import note
+from cranfield.data.combined import DifferingGrades
 from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
 from cranfield.data.run_notes import duplicates_of
-from cranfield.errors import OptionError, printable
+from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import names_of, what_is
+from cranfield.formats.small.listed_ids import listed_ids
+from cranfield.options import whole
 
 
 @flags.command("convert")
@@ -28,22 +32,53 @@ def command(
         type=click.Choice(names_of(What.QRELS)),
         help="The format to write.  [default: what OUT's suffix names]",
     ),
+    merge: tuple[str, ...] = flags.option(
+        multiple=True,
+        metavar="FILE",
+        help="Add the rows of another file, of the same kind. Where both have a document for a "
+        "query, a run keeps the row of IN; of judgments, --differing says which grade counts. May "
+        "be repeated.",
+    ),
+    differing: DifferingGrades = flags.option(
+        type=click.Choice(get_args(DifferingGrades)),
+        default="refuse",
+        show_default=True,
+        help="Which grade counts where merged judgments differ: none, the last one's, the highest, "
+        "or the most frequent.",
+    ),
+    only: str | None = flags.option(
+        metavar="FILE",
+        help="Keep only what FILE has for each query: the documents of judgments or of a run; or "
+        "the ids that it lists, one to a line, below the line query_id or doc_id.",
+    ),
+    without: str | None = flags.option(
+        metavar="FILE",
+        help="Leave out what FILE has, as for --only: what users have seen already, for example.",
+    ),
+    top: int | None = flags.checked(
+        whole(1), type=int, metavar="K", help="Keep the first K documents of each query of a run."
+    ),
     kept: Judging = duplicates_option,
     data: DataOptions = data_options,
 ) -> None:
-    """Write a run or judgments in another format.
+    """Write a run or judgments in another format, all of it or a part.
 
     The format of IN is found out, that of OUT is what its suffix names
     (docs/reference/formats.md lists them; .run, .qrels, .txt and .trec are TREC files); .gz, .bz2,
     .xz, .zst and .lz4 behind it compress. Its columns tell whether IN is a run or judgments;
     where that cannot be, --run or --qrels says it. A round trip changes nothing.
 
+    --merge, --only, --without and --top are applied in this order.
+
     \b
     cranfield convert demo/bm25.run bm25.parquet
     cranfield convert demo/qrels.txt qrels.tsv --to beir
     cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
+    cranfield convert demo/bm25.run judged.run --only demo/qrels.txt --top 10
     """  # noqa: D301 - click's mark for lines to keep
-    refuse_own_input([source, *filter(None, [data.map_docs])], target)
+    named = [*merge, *filter(None, [only, without, data.map_docs])]
+    refuse_own_input([source, *named], target)
+    refuse_two_inputs(source, *named)
     if is_qrels and is_run:
         raise click.UsageError("--qrels and --run exclude each other")
     if not (is_qrels or is_run):
@@ -52,7 +87,13 @@ def command(
             raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
         is_qrels = what is What.QRELS
     if is_qrels:
+        flags.refuse_options({"top"}, "applies to a run")
         judgments = data.read_qrels(source, kept.duplicates)
+        if merge:
+            others = [data.read_qrels(one, kept.duplicates) for one in merge]
+            judgments = judgments.merge(*others, differing=differing)
+        for path, keeps in ((only, True), (without, False)):
+            judgments = judgments if path is None else _of_queries(judgments, path, keeps=keeps)
         judgments.write(target, format)
         say_written(f"read as {judgments.form}", judgments.left_out, len(judgments), target)
         _say_twice(judgments.repeated, kept)
@@ -61,7 +102,13 @@ def command(
 
             note(merged_note(*judgments.chunks, None).text)
         return
-    (run,) = data.read_runs([source])
+    flags.refuse_options({"differing"}, "applies to judgments")
+    run, *others_of = data.read_runs([source, *merge])
+    for other in others_of:
+        run |= other
+    run = run if only is None else run.only(**_named(only))
+    run = run if without is None else run.without(**_named(without))
+    run = run if top is None else run.top(top, duplicates=kept.duplicates)
     written = run.write(target, format, kept.duplicates)
     say_written(f"read as {run.form}", written.left_out, written.rows, target)
     _say_twice(written.repeated, kept)
@@ -70,6 +117,30 @@ def command(
     for role in written.lost:
         name = COLUMNS[role].public
         note(f"this format has no place for the column {name}: it was left out; .tsv has one")
+
+
+def _named(path: str) -> dict[str, Any]:
+    """Return what a file names, as `only` and `without` of a Run take it."""
+    listed = listed_ids(path)
+    if listed is None:
+        return {"docs": path}
+    role, ids = listed
+    return {"queries" if role == "query_id" else "docs": ids}
+
+
+def _of_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
+    """Return the judgments of the queries that a file lists, or of the others."""
+    listed = listed_ids(path)
+    if listed is None or listed[0] != "query_id":
+        raise OptionError(
+            f"{printable(path)}: of judgments, queries are chosen: expected their ids, one to a "
+            "line, below the line query_id"
+        )
+    wanted = set(listed[1])
+    queries = [one for one in judgments.query_ids if (one in wanted) == keeps]
+    if not queries:
+        raise InputError("nothing is left of the judgments", source=judgments.source)
+    return judgments.of(queries)
 
 
 def refuse_own_input(sources: Iterable[str], target: str) -> None:

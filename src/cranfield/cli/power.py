@@ -100,9 +100,9 @@ def command(
             math.ceil(1 - math.log2(alpha)) if name != "margin" else math.ceil(-math.log2(alpha))
         )
         said += (
-            " This holds for the t-test. The test by sign flips, the default elsewhere, shows nothing "
-            f"with fewer than {least} queries, and a gate is undecided where fewer than {FEW} "
-            "differ."
+            " This holds for the t-test. The test by sign flips, the default elsewhere, shows "
+            f"nothing with fewer than {least} queries, and a gate is undecided where fewer than "
+            f"{FEW} differ."
         )
     for one in (row, *others):
         one["alpha"] = alpha

@@ -149,8 +149,8 @@ def on_training(groups: Sequence[Group]) -> Iterator[Note]:
             yield Note("one-run-each", "warning", text, count=len(groups))
         return
     text = (
-        "Tests and intervals are about these trained models. Those of the table `training again` of "
-        "compare allow for other seeds, too."
+        "Tests and intervals are about these trained models. Those of the table `training again` "
+        "of compare allow for other seeds, too."
     )
     yield Note("these-models", "info", text)
     few = [f"{printable(one.name)} {len(one.runs)}" for one in groups if len(one.runs) in (2, 3)]

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Union, get_args
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from cranfield.arrays.ids import IdList, Ids, Places, decode, encode, ids_of
 from cranfield.arrays.ranked import Ints, Numbers, Ranked
 from cranfield.arrays.rows import changes
 from cranfield.arrays.slots import Slots
+from cranfield.data.combined import DifferingGrades, drawn_rows, merged_grades
 from cranfield.data.preferences import Levels
 from cranfield.data.relevance import Judgments, judgments_of
 from cranfield.errors import InputError, OptionError, one_of
@@ -22,13 +23,15 @@ from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.source import Path, named
 from cranfield.lazy import cached_property, kept_while_small
-from cranfield.options import checked, level
+from cranfield.options import checked, level, whole
 from cranfield.progress import ProgressLike, watching
-from cranfield.render.numbers import plain
+from cranfield.render.numbers import plain, queries_of
 
 if TYPE_CHECKING:  # what most judgments do not need
     from cranfield.data.chunks import DocsOfChunks
     from cranfield.data.spans import JudgedSpans
+
+Drawn = Literal["queries", "judgments"]
 
 QrelsLike = Union[
     "Qrels",
@@ -223,6 +226,61 @@ class Qrels(Judgments):
         from cranfield.data.chunks import Chunks, merged_judgments
 
         return Qrels(merged_judgments(self._judgments, Chunks.of(mapping), errors))
+
+    def merge(self, *others: "QrelsLike", differing: DifferingGrades = "refuse") -> "Qrels":
+        """Return the judgments of several: each document of a query once.
+
+        Where they give a document different grades, `differing` says which counts: "refuse" raises
+        InputError, "latest" takes that of the last, "highest" the highest, "majority" the most
+        frequent, and of two as frequent the higher. A note, in every result, says how many
+        differed.
+
+        >>> one, other = Qrels({"q1": {"d1": 1, "d2": 0}}), {"q1": {"d1": 2}, "q2": {"d3": 1}}
+        >>> one.merge(other, differing="highest").to_dict()
+        {'q1': {'d1': 2, 'd2': 0}, 'q2': {'d3': 1}}
+        """
+        one_of("differing", differing, get_args(DifferingGrades))
+        every = [self, *(as_qrels(one) for one in others)]
+        docs, query = [one.docs for one in every], [one.query for one in every]
+        return Qrels(merged_grades([one._judgments for one in every], docs, query, differing))
+
+    def sample(self, n: int, *, of: Drawn = "queries", seed: int = 42) -> "Qrels":
+        """Return n queries, or n judgments, drawn by chance, each as likely as another.
+
+        Of judgments, queries without a drawn one are left out. The same seed draws the same.
+        Raises OptionError for more than there are.
+
+        >>> Qrels({f"q{i}": {"d": 1} for i in range(9)}).sample(2).query_ids
+        ['q0', 'q3']
+        """
+        one_of("of", of, get_args(Drawn))
+        n, seed = checked("n", n, whole(1)), checked("seed", seed, whole(0))
+        n_all = len(self.query_ids) if of == "queries" else len(self)
+        if n > n_all:
+            raise OptionError(f"n={n}: there are {n_all:,} {of}")
+        drawn = np.sort(np.random.default_rng(seed).permutation(n_all)[:n])
+        if of == "queries":
+            return self.of([self.query_ids[code] for code in drawn.tolist()])
+        return Qrels(drawn_rows(replace(self._judgments, documents=self.docs), self.query, drawn))
+
+    def split(self, k: int, *, seed: int = 42) -> "list[Qrels]":
+        """Return k parts, of different queries drawn by chance, as for cross-validation.
+
+        Their sizes differ by one query at most. Raises OptionError for more parts than queries.
+
+        >>> parts = Qrels({f"q{i}": {"d": 1} for i in range(5)}).split(2)
+        >>> [part.query_ids for part in parts]
+        [['q0', 'q3', 'q4'], ['q1', 'q2']]
+        """
+        k, seed = checked("k", k, whole(2)), checked("seed", seed, whole(0))
+        n = len(self.query_ids)
+        if k > n:
+            raise OptionError(f"k={k}: there are {queries_of(n)}")
+        order = np.random.default_rng(seed).permutation(n)
+        return [
+            self.of([self.query_ids[code] for code in np.sort(order[part::k]).tolist()])
+            for part in range(k)
+        ]
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return `{query_id: {doc_id: grade}}`, queries in the order of their bytes.

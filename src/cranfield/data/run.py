@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, NamedTuple, Union
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield.arrays.ids import IdList, decode, encode
 from cranfield.arrays.threads import in_threads
-from cranfield.data.documents import Documents
+from cranfield.data.altered import Altered
 from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, come_back, placed
 from cranfield.data.ranking import Ranking, Rankings
@@ -72,7 +71,7 @@ class Written(NamedTuple):
     chunks: int = 0  # before those of a document were merged; 0: none were
 
 
-class Run(Documents):
+class Run(Altered):
     """One system's ranking: for each query, documents and the scores by which they are ranked.
 
     `data` is a dict `{query_id: {doc_id: score}}` or `{query_id: [doc_id, ...]}` (best first), or
@@ -90,9 +89,6 @@ class Run(Documents):
     >>> Run([("q1", "d1", 12.3), ("q1", "d2", 11.0)]).to_dict()
     {'q1': {'d1': 12.3, 'd2': 11.0}}
     """
-
-    #: How it was made, if it is made of other runs, as `fuse` does; else empty.
-    recipe: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
@@ -124,6 +120,9 @@ class Run(Documents):
             known = [one for one in sizes if one is not None]
             size = number_of(sum(known), "byte") if known and known == sizes else ""
         return f"Run({self.name!r}, {size})" if size else f"Run({self.name!r})"
+
+    def _as_run(self, data: Any) -> "Run":
+        return as_run(data)
 
     @property
     def form(self) -> str:
@@ -274,10 +273,10 @@ class Run(Documents):
         )
 
     def of(self, query: str, order: Order = "score", *, costs: bool = False) -> "Run":
-        """Return the run of one query alone: see `only`."""
-        return self.only([query], order, costs=costs)
+        """Return the run of one query alone: see `held`."""
+        return self.held([query], order, costs=costs)
 
-    def only(
+    def held(
         self, query_ids: Collection[str], order: Order = "score", *, costs: bool = False
     ) -> "Run":
         """Return the run of some queries alone, in memory; it is read once, however many they are.
@@ -315,7 +314,7 @@ class Run(Documents):
         return self._with(held, self.made_of)
 
     def apart(self) -> "dict[str, Run]":
-        """Return a run that `only` returned query by query, each as `of` returns it."""
+        """Return a run that `held` returned query by query, each as `of` returns it."""
         if isinstance(self._rows, NestedRows):
             return {one: self.of(one) for one in self._rows.data}
         found = {}
@@ -344,7 +343,7 @@ class Run(Documents):
         run is read once, block by block; one of which a query comes back after others, once more.
         """
         if self.nested is not None and len(self.nested) > len(query_ids):
-            return self.only(query_ids).rankings(query_ids, judging)
+            return self.held(query_ids).rankings(query_ids, judging)
         keys = set(map(encode, query_ids))
 
         def ranked(load: Load) -> tuple[list[bytes], Rankings] | None:
@@ -363,7 +362,7 @@ class Run(Documents):
             if part is None:
                 continue
             if come_back(part[0], seen):
-                return self.only(query_ids, judging.order).rankings(query_ids, judging)
+                return self.held(query_ids, judging.order).rankings(query_ids, judging)
             found |= dict.fromkeys(part[1].rows, part[1])
         return found
 

@@ -146,7 +146,7 @@ class Scene:
         if "ids" in (qrels.lists_of, run.lists_of):
             judge(qrels, run, judging)  # which refuses lists that are not as many on both sides
         run = run.against(qrels.spans, judging.overlap)
-        runs = run.only(queries, judging.order, costs=costs).apart()
+        runs = run.held(queries, judging.order, costs=costs).apart()
         for query in queries:
             alone, its = qrels.of([query]), runs[query]
             # Others may have judged documents: that this one lacks them is accepted.

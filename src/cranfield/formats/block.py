@@ -343,11 +343,17 @@ class Rows(ABC):
 
 
 class HeldRows(Rows):
-    """Some rows of other Rows, held in memory."""
+    """Some rows of other Rows, held in memory; `form` and `numbers` say what became of them."""
 
-    def __init__(self, block: Block, of: Rows) -> None:
+    def __init__(
+        self, block: Block, of: Rows, form: str | None = None, numbers: Iterable[Role] | None = None
+    ) -> None:
         self._block, self.of = block, of
-        self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
+        self.form = of.form if form is None else form
+        self.numbers = of.numbers if numbers is None else frozenset(numbers)
+        self.is_ranking = of.is_ranking
+        if numbers is not None:
+            self.is_ranking = not self.numbers & {"score", "rank"}
         self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:

@@ -318,6 +318,11 @@ def what_is(path: Path) -> What | None:
     return What.RUN if taken[-1] == "score" and "corpus-id" not in taken else What.QRELS
 
 
+def first_line(source: Source) -> str:
+    """Return the first line of a text, without white space around it; of other data, anything."""
+    return _sample(source).partition(b"\n")[0].decode(errors="replace").strip("\ufeff \t\r")
+
+
 def _sample(source: Source) -> bytes:
     """Return the first lines of the file, enough to include a line of data.
 

@@ -1,0 +1,442 @@
+"""Runs made of runs: the first documents, some queries or documents, both of two, another order.
+
+Each is read once, block by block, and what is kept is held in memory. Nothing is changed in place.
+"""
+
+import copy
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
+
+import numpy as np
+
+from cranfield.arrays.byte_strings import keyed
+from cranfield.arrays.ids import Ids, Places, ids_of
+from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.arrays.slots import Slots
+from cranfield.data.documents import Documents
+from cranfield.data.judging import Judging, Ties
+from cranfield.data.order import Grouped, placed
+from cranfield.errors import InputError, OptionError, one_of, printable
+from cranfield.formats.block import Block, Duplicates, HeldRows, Order, Role, joined
+from cranfield.formats.columns import in_order
+from cranfield.formats.source import named
+from cranfield.options import checked, whole
+from cranfield.render.numbers import number_of, queries_of
+from cranfield.version import __version__
+
+if TYPE_CHECKING:
+    from cranfield.data.qrels import Qrels
+
+Rest = Literal["below", "drop"]
+_ONE_ORDER: tuple[Ties, ...] = ("document", "ascending", "given")
+
+#: Queries, as their ids, or those of judgments or of a run.
+QueriesLike = "Collection[str] | Qrels | Mapping[str, Any]"
+
+
+class _Named(NamedTuple):
+    """Documents: of all queries, or of each."""
+
+    docs: Places | None
+    queries: Places | None = None
+    pairs: Slots | None = None
+
+    def rows(self, found: Grouped) -> Ints:
+        """Return which of the named documents each row has, -1 for none: (rows,)."""
+        at = np.full(len(found.block), -1)
+        if self.docs is not None:
+            return self.docs.of(found.block.doc)
+        assert self.queries is not None  # noqa: S101 - one of the two is stated
+        assert self.pairs is not None  # noqa: S101
+        code = self.queries.of(found.queries)[found.group]
+        known = np.flatnonzero(code >= 0)
+        docs = found.block.doc.take(known)
+        rows, there = self.pairs.among(code[known], docs, keyed(docs.hash(), code[known]))
+        at[known[rows]] = there
+        return at
+
+    def among(self, found: Grouped) -> Bools:
+        """Tell whether each row's document is one of them: (rows,)."""
+        named: Bools = self.rows(found) >= 0
+        return named
+
+
+class Altered(Documents):
+    """What a run can be made into: base class of `Run`."""
+
+    #: How it was made, if it is made of other runs, as `fuse` does; else empty.
+    recipe: Mapping[str, Any] = MappingProxyType({})
+
+    def rename(self, name: str) -> Self:
+        """Return the same run under another name.
+
+        >>> from cranfield import Run
+        >>> Run({"q1": ["d1"]}, "bm25").rename("baseline").name
+        'baseline'
+        """
+        if not isinstance(name, str) or not name:
+            raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
+        found = copy.copy(self)
+        found.name = name
+        return found
+
+    def top(
+        self,
+        k: int,
+        *,
+        order: Order = "score",
+        ties: Ties = "document",
+        duplicates: Duplicates = "refuse",
+    ) -> Self:
+        """Return the first k documents of each query.
+
+        Ranked as `evaluate` does: by `order`, with `ties` by document id, falling ("document"),
+        rising ("ascending") or in the order of the rows ("given"); of a document that occurs more
+        than once, `duplicates` says which row is kept.
+
+        >>> from cranfield import Run
+        >>> Run({"q1": {"d1": 0.5, "d2": 2.0, "d3": 1.0}}).top(2).to_dict()
+        {'q1': {'d2': 2.0, 'd3': 1.0}}
+        """
+        k = checked("k", k, whole(1))
+        if ties not in _ONE_ORDER:
+            raise OptionError(f"ties={ties!r:.40}: expected one of {', '.join(_ONE_ORDER)}")
+        judging = Judging(order=order, ties=ties, duplicates=duplicates)
+
+        def first(found: Grouped) -> Block:
+            rank = placed(found, judging).rank
+            rows = np.flatnonzero(rank <= k)
+            return found.block.take(rows[np.lexsort((rank[rows], found.group[rows]))])
+
+        return self._made(first, f"the first {k:,} of", judging, {"top": k, **judging.unusual()})
+
+    def only(self, queries: Any = None, docs: Any = None) -> Self:
+        """Return some queries, or some documents of the queries.
+
+        Args:
+            queries: the ids of queries; or judgments, or a dict, whose queries are taken.
+            docs: the ids of documents, of all queries; or judgments or a run (or their file), or
+                `{query_id: [doc_id, ...]}`, whose documents of each query are taken. A file may
+                also list ids, one to a line, below the line `query_id` or `doc_id`.
+
+        Raises:
+            InputError: nothing is left.
+            OptionError: neither is stated, or not in this form.
+
+        >>> from cranfield import Run
+        >>> run = Run({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d2": 1.0}})
+        >>> run.only(queries=["q1"]).to_dict(), run.only(docs={"q1": ["d2"]}).to_dict()
+        ({'q1': {'d1': 2.0, 'd2': 1.0}}, {'q1': {'d2': 1.0}})
+
+        """
+        return self._part(queries, docs, kept=True)
+
+    def without(self, docs: Any = None, queries: Any = None) -> Self:
+        """Return all but some documents, such as those that a user has seen, or some queries.
+
+        Both are as for `only`. A query of which no document is left stays, without documents.
+
+        >>> from cranfield import Run
+        >>> seen = {"ann": ["d2"]}
+        >>> Run({"ann": {"d1": 2.0, "d2": 3.0}, "bob": {"d2": 1.0}}).without(seen).to_dict()
+        {'ann': {'d1': 2.0}, 'bob': {'d2': 1.0}}
+        """
+        return self._part(queries, docs, kept=False)
+
+    def _part(self, queries: Any, docs: Any, *, kept: bool) -> Self:
+        verb = "only" if kept else "without"
+        if queries is None and docs is None:
+            raise OptionError(f"{verb}(): state queries or docs")
+        of_queries = None if queries is None else self._queries(queries)
+        of_docs = None if docs is None else self._documents(docs)
+
+        def part(found: Grouped) -> Block:
+            stays = np.ones(len(found.queries), np.bool_)
+            if of_queries is not None:
+                stays = (of_queries.of(found.queries) >= 0) == kept
+            wanted = stays[found.group]
+            if of_docs is not None:
+                wanted &= of_docs.among(found) == kept
+            emptied = stays & (np.bincount(found.group, wanted, len(stays)) == 0)
+            empty = found.queries.take(np.flatnonzero(emptied)).to_list()
+            return replace(found.block.take(np.flatnonzero(wanted)), empty=empty)
+
+        what = " and ".join(
+            word for word, one in (("queries", queries), ("documents", docs)) if one is not None
+        )
+        said = f"{'some' if kept else 'all but some'} {what} of"
+        listed = {key: _said(one) for key, one in (("queries", queries), ("docs", docs))}
+        return self._made(part, said, Judging(), {verb: listed})
+
+    def __or__(self, other: Any) -> Self:
+        """Return the rows of both; where both have a document for a query, the left one's.
+
+        Scores are taken as they are: of two systems, `fuse` makes them comparable.
+
+        >>> from cranfield import Run
+        >>> (Run({"q1": {"d1": 2.0}}) | Run({"q1": {"d2": 1.0}, "q2": {"d1": 1.0}})).to_dict()
+        {'q1': {'d1': 2.0, 'd2': 1.0}, 'q2': {'d1': 1.0}}
+        """
+        if not isinstance(other, Altered):
+            return NotImplemented
+        roles = self._numbers & other._numbers
+        if "score" in roles:
+            roles -= {"rank"}  # which each run numbers alone
+        elif self._numbers | other._numbers != frozenset():
+            with_scores = "score" in self._numbers | other._numbers
+            raise InputError(
+                f"{self.name!r:.80} | {other.name!r:.80}: "
+                + ("one has scores, the other none" if with_scores else "they have ranks alone"),
+                hint="fuse([...]) makes one run of several.",
+            )
+        left, right = (one._whole(roles) for one in (self, other))
+        seen = self._documents(self)
+        both = joined([left, right.take(np.flatnonzero(~seen.among(_grouped(right))))])
+        return self._held(both, f"{self.name} | {other.name}", {"union": _of(other)}, roles)
+
+    def rerank(self, by: Any, rest: Rest = "below") -> Self:
+        """Return the same documents with the scores of another run, as of a reranker.
+
+        Documents that the other has not scored come below, in their old order ("below"), or are
+        dropped ("drop"). So they get scores below its lowest for the query, in steps of 1 or more.
+
+        >>> from cranfield import Run
+        >>> first = Run({"q1": ["d1", "d2", "d3"]}, "bm25")
+        >>> first.rerank(Run({"q1": {"d3": 0.9, "d2": 0.5, "d7": 0.4}})).to_dict()
+        {'q1': {'d1': -0.5, 'd2': 0.5, 'd3': 0.9}}
+        """
+        one_of("rest", rest, get_args(Rest))
+        other = self._as_run(by)
+        if not other.has_scores:
+            raise InputError(f"the run {other.name!r:.80} has no scores to rerank by")
+        scored = other._whole(frozenset({"score"}))
+        score = np.asarray(scored.columns["score"], np.float64)
+        there = self._documents(other, scored)
+        judging = Judging()
+
+        def ranked(found: Grouped) -> Block:
+            at = there.rows(found)
+            new = np.where(at >= 0, score[at], np.nan) if len(score) else np.full(len(at), np.nan)
+            if rest == "below":
+                new = _below(new, found, placed(found, judging).rank)
+            kept = np.flatnonzero(~np.isnan(new))
+            block = found.block.take(kept)
+            return replace(block, columns={"score": new[kept]})
+
+        made = {"rerank": _of(other), "rest": rest}
+        return self._made(
+            ranked, f"by the scores of {other.name}:", judging, made, numbers={"score"}
+        )
+
+    def break_ties(self, by: Any) -> Self:
+        """Return the same ranking, where documents of one score are in the order of another run.
+
+        Those that the other lacks come last among them, by document id. The result has ranks, and
+        no scores: by these, they would be tied again.
+
+        >>> from cranfield import Run
+        >>> run = Run({"q1": {"d1": 1.0, "d2": 1.0, "d3": 2.0}})
+        >>> run.break_ties(Run({"q1": ["d1", "d2"]})).to_dict()
+        {'q1': {'d3': -1.0, 'd1': -2.0, 'd2': -3.0}}
+        """
+        other, judging = self._as_run(by), Judging()
+        whole_of = other._whole(other._numbers)
+        there = self._documents(other, whole_of)
+        rank_there = placed(other.grouped(whole_of, judging), judging).rank
+
+        def ordered(found: Grouped) -> Block:
+            place, at = placed(found, judging, with_ties=True), there.rows(found)
+            last = len(rank_there) + 1
+            second = np.where(at >= 0, rank_there[at], last) if len(rank_there) else at
+            rows = np.lexsort((place.rank, second, place.tie_first, found.group))
+            rank = np.arange(len(rows)) - np.repeat(found.starts[:-1], np.diff(found.starts)) + 1
+            block = found.block.take(rows)
+            return replace(block, columns={"rank": rank})
+
+        made = {"break_ties": _of(other)}
+        said = f"ties in the order of {other.name}:"
+        return self._made(ordered, said, judging, made, numbers={"rank"})
+
+    # ---- how they are made ----------------------------------------------------------------------
+
+    @property
+    def _numbers(self) -> frozenset[Role]:
+        numbers = self._rows.numbers
+        return numbers if self.made_of is None else numbers - self.made_of.drops
+
+    def _made(
+        self,
+        change: Callable[[Grouped], Block],
+        said: str,
+        judging: Judging,
+        recipe: Mapping[str, Any],
+        *,
+        numbers: Iterable[Role] | None = None,
+    ) -> Self:
+        """Return the run of what becomes of each whole query."""
+        self._refuse_spans()
+        roles = self._numbers
+
+        def every(wholes: Callable[[], Iterable[Grouped]]) -> list[Block]:
+            found: list[Block] = []
+            for of_queries in wholes():
+                block = change(of_queries)
+                docs, query = block.doc.compact(), block.query.compact()
+                left_out, empty = of_queries.block.left_out, of_queries.block.empty
+                rows = replace(block, query=query, doc=docs, left_out=left_out)
+                found.append(replace(rows, empty=[*block.empty, *empty], given=None))
+            return found
+
+        blocks = self.in_whole_queries(in_order(roles), judging, every)
+        block = joined(blocks)
+        if not len(block) and not block.empty:
+            raise InputError(
+                f"nothing is left of the run {self.name!r:.80}", source=named(self.sources)
+            )
+        return self._held(block, f"{said} {self.name}", recipe, numbers)
+
+    def _whole(self, roles: Iterable[Role]) -> Block:
+        """Return all rows, each document of a query once."""
+        self._refuse_spans()
+
+        def every(wholes: Callable[[], Iterable[Grouped]]) -> list[Block]:
+            return [replace(one.block, given=None) for one in wholes()]
+
+        return joined(self.in_whole_queries(in_order(roles), Judging(), every))
+
+    # ---- what is named --------------------------------------------------------------------------
+
+    def _as_run(self, data: Any) -> Self:
+        """Return a run from data of any kind."""
+        raise NotImplementedError
+
+    def _of_file(self, path: Any) -> "Self | Qrels | list[str]":
+        """Open a file that names queries or documents: a run, judgments, or a list of ids."""
+        from cranfield.data.qrels import read_qrels
+        from cranfield.formats.columns import What
+        from cranfield.formats.files import what_is
+        from cranfield.formats.small.listed_ids import listed_ids
+
+        listed = listed_ids(os.fspath(path))
+        if listed is not None:
+            return listed[1]
+        return self._as_run(path) if what_is(path) is What.RUN else read_qrels(path)
+
+    def _documents(self, given: Any, block: Block | None = None) -> _Named:
+        """Return the documents that ids, judgments, a run, a file or a dict name."""
+        from cranfield.data.qrels import Qrels
+
+        if isinstance(given, str | os.PathLike):
+            given = self._of_file(given)
+        if isinstance(given, Qrels):
+            return _of_pairs(ids_of(given.query_ids), given.query, given.docs)
+        if isinstance(given, Altered):
+            every = given._whole(()) if block is None else block
+            whole_ = _grouped(every)
+            return _of_pairs(whole_.queries, whole_.group, whole_.block.doc)
+        if isinstance(given, Mapping):
+            lists = {str(query): [*dict.fromkeys(map(str, docs))] for query, docs in given.items()}
+            group = np.repeat(np.arange(len(lists)), [*map(len, lists.values())])
+            docs = [doc for its in lists.values() for doc in its]
+            return _of_pairs(Ids.of_texts([*lists]), group, Ids.of_texts(docs))
+        return _Named(Places(Ids.of_texts([*dict.fromkeys(_texts(given, "docs"))])))
+
+    def _queries(self, given: Any) -> Places:
+        """Return the queries that ids, judgments, a file or a dict name."""
+        from cranfield.data.qrels import Qrels
+
+        if isinstance(given, str | os.PathLike):
+            given = self._of_file(given)
+        if isinstance(given, Altered):
+            block = given._whole(())
+            ids = block.query.take(block.query.begins()).to_list()
+            return Places(Ids.of([*dict.fromkeys([*ids, *block.empty])]))
+        if isinstance(given, Qrels):
+            return Places(ids_of(given.query_ids))
+        return Places(Ids.of_texts([*dict.fromkeys(_texts(given, "queries"))]))
+
+    def _refuse_spans(self) -> None:
+        """Raise OptionError for a run of spans, whose ids are documents only beside judgments."""
+        from cranfield.data.spans import Spans
+
+        if isinstance(self.made_of, Spans):
+            raise OptionError(
+                f"the run {self.name!r:.80} is one of spans: take its rows first, then spans(...)"
+            )
+
+    def _held(
+        self,
+        block: Block,
+        said: str,
+        recipe: Mapping[str, Any],
+        numbers: Iterable[Role] | None = None,
+    ) -> Self:
+        from cranfield.data.regroup import together
+
+        begins = block.query.take(block.query.begins()).to_list()
+        if len(set(begins)) < len(begins):
+            block = together(block)
+        n = len(set(begins)) + len(block.empty)
+        form = f"{said} ({queries_of(n)}, {number_of(len(block), 'row')})"
+        roles = self._numbers if numbers is None else numbers
+        found = self._with(HeldRows(block, self._rows, form, roles), None)
+        found.recipe = {"cranfield": __version__, "run": _of(self), **recipe}
+        return found
+
+
+def _grouped(block: Block) -> Grouped:
+    from cranfield.data.order import grouped
+
+    return grouped(block)
+
+
+def _below(new: Floats, found: Grouped, rank: Ints) -> Floats:
+    """Return scores with those that are missing, NaN, below the lowest of their query."""
+    n = len(found.starts) - 1
+    lowest = np.full(n, np.inf)
+    np.fmin.at(lowest, found.group, np.where(np.isnan(new), np.inf, new))
+    lowest = np.where(np.isfinite(lowest), lowest, 0.0)
+    # A step is one that single precision shows, in which trec_eval compares.
+    steps = np.maximum(1.0, 2 * np.spacing(np.abs(lowest).astype(np.float32)).astype(np.float64))
+    missing = np.flatnonzero(np.isnan(new))
+    missing = missing[np.lexsort((rank[missing], found.group[missing]))]
+    group = found.group[missing]
+    nth = np.arange(len(missing)) - np.searchsorted(group, group) + 1
+    result = new.copy()
+    result[missing] = lowest[group] - steps[group] * nth
+    return result
+
+
+def _of_pairs(queries: Ids, group: Ints, docs: Ids) -> _Named:
+    return _Named(None, Places(queries), Slots(group, docs))
+
+
+def _texts(given: Any, what: str) -> list[str]:
+    try:
+        found = [*given]
+    except TypeError:
+        found = [None]
+    if not all(isinstance(one, str) for one in found):
+        raise OptionError(
+            f"{what}={given!r:.80}: expected ids, as text; or judgments, a run, a dict or a file"
+        )
+    return found
+
+
+def _of(run: Altered) -> Any:
+    """Return what a run is, for the recipe of another: how it was made, or where it is from."""
+    if run.recipe:
+        return dict(run.recipe)
+    return f"{run.name}: {named(run.sources) or run.rows.form}"
+
+
+def _said(given: Any) -> Any:
+    """Return what was named, for the recipe: what it is, and how much if that is known."""
+    if given is None or isinstance(given, str | os.PathLike):
+        return given if given is None else printable(str(given))
+    if isinstance(given, Altered):
+        return _of(given)
+    return f"{type(given).__name__} of {len(given):,}" if hasattr(given, "__len__") else "ids"

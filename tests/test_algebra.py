@@ -1,0 +1,380 @@
+"""Runs and judgments made of others: cut, mixed, merged, drawn; by slow loops over dicts."""
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.commands import invoke
+
+from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
+from cranfield.formats.block import SIZES
+
+Scored = dict[str, dict[str, float]]
+
+
+def invented(seed: int, n_queries: int = 6, n_docs: int = 12) -> Scored:
+    """Return scores with ties, and lists of different lengths."""
+    chance = random.Random(seed)
+    return {
+        f"q{q}": {
+            f"d{doc}": float(chance.randint(0, 5))
+            for doc in chance.sample(range(n_docs), chance.randint(1, n_docs))
+        }
+        for q in range(n_queries)
+    }
+
+
+def ranked(scores: dict[str, float]) -> list[str]:
+    """Return the documents: the score falling, then the id falling, as trec_eval ranks."""
+    return sorted(sorted(scores, reverse=True), key=lambda doc: -scores[doc])
+
+
+def written(folder: Path, name: str, scores: Scored, *, apart: bool = False) -> Path:
+    """Write a TREC run, the rows of each query together or in any order."""
+    rows = [(q, doc, score) for q, docs in scores.items() for doc, score in docs.items()]
+    if apart:
+        random.Random(1).shuffle(rows)
+    path = folder / f"{name}.run"
+    path.write_text("".join(f"{q} Q0 {doc} 0 {score} {name}\n" for q, doc, score in rows))
+    return path
+
+
+def sources(tmp_path: Path, scores: Scored) -> list[Run]:
+    """Return the same run as a dict, a table and files."""
+    rows = [(q, doc, score) for q, docs in scores.items() for doc, score in docs.items()]
+    return [
+        Run(scores),
+        Run(rows),
+        read_run(written(tmp_path, "in-order", scores)),
+        read_run(written(tmp_path, "apart", scores, apart=True)),
+    ]
+
+
+# ---- runs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_first_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    scores = invented(seed)
+    for k in (1, 3, 50):
+        want = {q: {d: its[d] for d in ranked(its)[:k]} for q, its in scores.items()}
+        for run in sources(tmp_path, scores):
+            assert run.top(k).to_dict() == want
+    for size in ("bytes", "rows"):  # a block of a few lines
+        monkeypatch.setattr(SIZES, size, 60 if size == "bytes" else 5)
+    for run in sources(tmp_path, scores):
+        assert run.top(2).to_dict() == {
+            q: {d: its[d] for d in ranked(its)[:2]} for q, its in scores.items()
+        }
+
+
+def test_the_first_by_another_order() -> None:
+    run = Run([("q", "a", 1.0), ("q", "b", 1.0), ("q", "c", 1.0)])
+    assert [*run.top(2).to_dict()["q"]] == ["c", "b"]
+    assert [*run.top(2, ties="ascending").to_dict()["q"]] == ["a", "b"]
+    assert [*run.top(2, ties="given").to_dict()["q"]] == ["a", "b"]
+    with_ranks = Run(
+        [
+            {"query_id": "q", "doc_id": d, "score": s, "rank": r}
+            for d, s, r in (("a", 1, 1), ("b", 2, 2))
+        ]
+    )
+    assert [*with_ranks.top(1).to_dict()["q"]] == ["b"]
+    assert [*with_ranks.top(1, order="rank").to_dict()["q"]] == ["a"]
+    lists = Run({"q": ["b", "a"]})
+    assert [*lists.top(1).to_dict()["q"]] == ["b"]
+    twice = Run([("q", "a", 1.0), ("q", "a", 3.0), ("q", "b", 2.0)])
+    with pytest.raises(InputError):
+        twice.top(1)
+    assert twice.top(1, duplicates="best").to_dict() == {"q": {"a": 3.0}}
+    chunks = Run({"q": {"a#1": 3.0, "a#2": 2.0, "b#1": 1.0}}).map_docs("(.*)#")
+    assert chunks.top(2).to_dict() == {"q": {"a": 3.0, "b": 1.0}}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_some_queries_and_documents(tmp_path: Path, seed: int) -> None:
+    scores, other = invented(seed), invented(seed + 10, n_queries=4)
+    judged = {q: {d: int(s) for d, s in its.items()} for q, its in other.items()}
+    everywhere = {"d1", "d3", "unknown"}
+    ids = tmp_path / "ids"
+    ids.write_text("doc_id\n" + "\n".join(sorted(everywhere)) + "\n\n")
+    path = written(tmp_path, "other", other)
+    Qrels(judged).write(qrels := tmp_path / "other.qrels")
+    for run in sources(tmp_path, scores):
+        for given in (other, {q: [*its] for q, its in other.items()}, Run(other), str(path)):
+            found = run.only(docs=given).to_dict()
+            assert found == {
+                q: its
+                for q in scores
+                if (its := {d: s for d, s in scores[q].items() if d in other.get(q, {})})
+            }
+            assert run.without(given).to_dict() == {
+                q: its
+                for q in scores
+                if (its := {d: s for d, s in scores[q].items() if d not in other.get(q, {})})
+            }
+        for judgments in (Qrels(judged), qrels):
+            assert run.only(docs=judgments).to_dict() == run.only(docs=other).to_dict()
+        for listed in (everywhere, sorted(everywhere), str(ids)):
+            assert run.without(listed).to_dict() == {
+                q: its
+                for q in scores
+                if (its := {d: s for d, s in scores[q].items() if d not in everywhere})
+            }
+        assert run.only(queries=["q1", "q3", "none"]).to_dict() == {
+            q: scores[q] for q in ("q1", "q3")
+        }
+        assert run.without(queries=other).to_dict() == {q: scores[q] for q in ("q4", "q5")}
+        both = run.only(queries=["q1"], docs=["d1"]).to_dict()
+        assert both == ({"q1": {"d1": scores["q1"]["d1"]}} if "d1" in scores["q1"] else {})
+
+
+def test_a_query_of_which_nothing_is_left_is_still_there() -> None:
+    run = Run({"q1": {"a": 1.0}, "q2": {"b": 1.0}})
+    left = run.without({"q1": ["a"]})
+    assert left.form == "all but some documents of run (2 queries, 1 row)"
+    judged = {"q1": {"a": 1}, "q2": {"b": 1}}
+    assert evaluate(judged, left, "RR", queries="both")["RR"] == 1 / 2
+    assert evaluate(judged, run.only(queries=["q2"]), "RR", queries="both")["RR"] == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_union_has_the_rows_of_both(tmp_path: Path, seed: int) -> None:
+    one, other = invented(seed), invented(seed + 20, n_queries=8)
+    want = {q: {**other.get(q, {}), **one.get(q, {})} for q in {**one, **other}}
+    for left in sources(tmp_path, one):
+        assert (left | Run(other)).to_dict() == want
+        assert (left | read_run(written(tmp_path, "right", other))).to_dict() == want
+    lists = Run({"q": ["a", "b"]}, "l"), Run({"q": ["b", "c"], "r": ["a"]}, "r")
+    assert [*(lists[0] | lists[1]).to_dict()["q"]] == ["a", "b", "c"]
+    with pytest.raises(InputError, match="one has scores, the other none"):
+        _ = Run([("q", "a"), ("q", "b")]) | Run([("q", "a", 1.0)])
+    with pytest.raises(TypeError):
+        _ = Run(one) | {"q": {"a": 1.0}}  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_reranked_by_the_scores_of_another(tmp_path: Path, seed: int) -> None:
+    first, by = invented(seed), invented(seed + 30, n_queries=4)
+    for run in sources(tmp_path, first):
+        found, dropped = run.rerank(by).to_dict(), run.rerank(by, rest="drop").to_dict()
+        for query, scores in first.items():
+            there = {d: by[query][d] for d in scores if d in by.get(query, {})}
+            assert dropped.get(query, {}) == there
+            rest = [d for d in ranked(scores) if d not in there]
+            low = min(there.values(), default=0.0)
+            assert found[query] == {**there, **{d: low - i for i, d in enumerate(rest, 1)}}
+            assert ranked(found[query]) == [*ranked(there), *rest]
+
+
+def test_what_is_below_is_below_in_single_precision() -> None:
+    first = Run({"q": ["a", "b", "c"]})
+    found = first.rerank({"q": {"b": 3e9}}).to_dict()["q"]
+    single = {doc: np.float32(score) for doc, score in found.items()}
+    assert single["b"] > single["a"] > single["c"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ties_are_broken_by_the_order_of_another(tmp_path: Path, seed: int) -> None:
+    scores, by = invented(seed), invented(seed + 40, n_queries=4)
+    for run in sources(tmp_path, scores):
+        found = run.break_ties(by).to_dict()
+        for query, its in scores.items():
+            place = {doc: i for i, doc in enumerate(ranked(by.get(query, {})))}
+            order = sorted(ranked(its), key=lambda doc: (-its[doc], place.get(doc, 99)))
+            assert ranked(found[query]) == order
+            assert [*found[query].values()] == [-float(i) for i in range(1, len(its) + 1)]
+
+
+def test_nothing_is_changed_in_place_and_every_result_says_how_it_was_made(tmp_path: Path) -> None:
+    run = read_run(written(tmp_path, "bm25", invented(1)))
+    before = run.to_dict()
+    made = [
+        run.top(2),
+        run.only(queries=["q1"]),
+        run.without(docs=["d1"]),
+        run | Run({"z": {"d": 1.0}}, "more"),
+        run.rerank(invented(2)),
+        run.break_ties(invented(2)),
+        run.rename("other"),
+    ]
+    assert run.to_dict() == before
+    assert [one.name for one in made] == ["bm25"] * 6 + ["other"]
+    assert made[0].recipe["top"] == 2
+    assert str(tmp_path) in made[0].recipe["run"]
+    assert made[0].top(1).recipe["run"] == made[0].recipe
+    json.dumps([dict(one.recipe) for one in made])
+    for one in made[:6]:
+        one.write(tmp_path / "again.run")
+        again = read_run(tmp_path / "again.run").to_dict()
+        assert {q: ranked(its) for q, its in again.items()} == {
+            q: ranked(its) for q, its in one.to_dict().items()
+        }
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda run: run.top(0), OptionError, "k=0: expected a whole number"),
+        (lambda run: run.top(2, ties="expected"), OptionError, "expected one of document"),
+        (lambda run: run.only(), OptionError, "state queries or docs"),
+        (lambda run: run.only(queries=3), OptionError, "expected ids, as text"),
+        (lambda run: run.only(docs=[3]), OptionError, "expected ids, as text"),
+        (lambda run: run.only(queries=["zz"]), InputError, "nothing is left of the run 'r'"),
+        (lambda run: run.rename(""), OptionError, "what the run is called"),
+        (lambda run: run.rerank(run, rest="above"), OptionError, "rest"),
+        (lambda run: run.rerank([("q", "a"), ("q", "b")]), InputError, "no scores to rerank by"),
+        (
+            lambda run: run.spans("(?P<doc>.)(?P<start>.)(?P<end>.)").top(1),
+            OptionError,
+            "take its rows first",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_run_is_said(call: Any, error: Any, said: str) -> None:
+    with pytest.raises(error, match=said):
+        call(Run({"q": {"a": 1.0, "b": 2.0}}, "r"))
+
+
+# ---- judgments ----------------------------------------------------------------------------------
+
+
+def graded(seed: int) -> dict[str, dict[str, int]]:
+    return {q: {d: int(s) // 2 for d, s in its.items()} for q, its in invented(seed).items()}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("how", ["latest", "highest", "majority"])
+def test_judgments_are_merged(how: Any, seed: int) -> None:
+    several = [graded(seed), graded(seed + 50), {"z": {"d1": 1}}, graded(seed + 70)]
+    given: dict[tuple[str, str], list[int]] = {}
+    for one in several:
+        for query, docs in one.items():
+            for doc, grade in docs.items():
+                given.setdefault((query, doc), []).append(grade)
+
+    def chosen(grades: list[int]) -> int:
+        if how == "latest":
+            return grades[-1]
+        most = Counter(grades)
+        return max(grades) if how == "highest" else max(grades, key=lambda one: (most[one], one))
+
+    found = Qrels(several[0]).merge(*several[1:], differing=how)
+    want: dict[str, dict[str, int]] = {}
+    for (query, doc), grades in given.items():
+        want.setdefault(query, {})[doc] = chosen(grades)
+    assert found.to_dict() == want
+    n = sum(len(set(grades)) > 1 for grades in given.values())
+    (note,) = found.notes
+    assert f"{len(given):,} judgments, of which {n:,} had different grades" in note.text
+    assert note in evaluate(found, {"q1": ["d1"]}, "RR").notes
+
+
+def test_judgments_that_differ_are_refused_unless_it_is_said() -> None:
+    one = Qrels({"q1": {"a": 1, "b": 0}})
+    assert one.merge({"q1": {"a": 1, "c": 2}}).to_dict() == {"q1": {"a": 1, "b": 0, "c": 2}}
+    with pytest.raises(InputError, match="query 'q1', document 'b': has the grades 0, 2") as error:
+        one.merge({"q1": {"b": 2}})
+    assert "'latest', 'highest' or 'majority'" in str(error.value)
+    with pytest.raises(OptionError, match="differing"):
+        one.merge(one, differing="first")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="judgments in groups"):
+        one.merge({"q1": {"s1": {"a": 1}}})
+    sampled = Qrels([{"query_id": "q", "doc_id": "a", "relevance": 1, "probability": 0.5}])
+    with pytest.raises(OptionError, match="a column probability"):
+        one.merge(sampled)
+    assert one.with_top_grade(4).merge({"q2": {"a": 1}}).top_grade == 4
+    halves = Qrels({"q": {"a": 0.5}}).merge({"q": {"a": 1.5}}, differing="highest")
+    assert halves.to_dict() == {"q": {"a": 1.5}}
+    empty = Qrels({"q1": {"a": 1}, "q2": {}}).merge({"q3": {"b": 1}})
+    assert [*empty.query_ids] == ["q1", "q2", "q3"]
+
+
+def test_samples_are_drawn_by_chance_and_again_the_same() -> None:
+    judged = Qrels(graded(3))
+    some = judged.sample(3)
+    assert some.to_dict() == judged.sample(3, seed=42).to_dict()
+    assert len(some.query_ids) == 3
+    assert all(some.to_dict()[q] == judged.to_dict()[q] for q in some.query_ids)
+    rows = judged.sample(5, of="judgments", seed=1)
+    assert len(rows) == 5
+    assert rows.top_grade <= judged.top_grade
+    assert all(
+        judged.to_dict()[q][d] == g for q, its in rows.to_dict().items() for d, g in its.items()
+    )
+    every = {(q, d) for q, its in judged.to_dict().items() for d in its}
+    counts = Counter(
+        (q, d)
+        for seed in range(400)
+        for q, its in judged.sample(len(every) // 2, of="judgments", seed=seed).to_dict().items()
+        for d in its
+    )
+    assert set(counts) == every
+    assert max(abs(n - 200) for n in counts.values()) < 5 * 10  # 10 is the standard deviation
+    with pytest.raises(OptionError, match="there are 6 queries"):
+        judged.sample(7)
+    with pytest.raises(OptionError, match="n=0"):
+        judged.sample(0)
+
+
+def test_parts_have_every_query_once() -> None:
+    judged = Qrels(graded(4))
+    for k in (2, 4, 6):
+        parts = judged.split(k, seed=k)
+        assert sorted(q for part in parts for q in part.query_ids) == [*judged.query_ids]
+        assert {len(part.query_ids) for part in parts} <= {6 // k, -(-6 // k)}
+        assert all(
+            part.to_dict()[q] == judged.to_dict()[q] for part in parts for q in part.query_ids
+        )
+        assert all(part.top_grade == judged.top_grade for part in parts)
+    with pytest.raises(OptionError, match="k=7: there are 6 queries"):
+        judged.split(7)
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+def test_convert_takes_parts(tmp_path: Path) -> None:
+    scores, other = invented(7), invented(8)
+    run, more = (str(written(tmp_path, *one)) for one in (("a", scores), ("b", other)))
+    judged = str(tmp_path / "x.qrels")
+    Qrels(graded(9)).write(judged)
+    ids = tmp_path / "ids.txt"
+    ids.write_text("query_id\nq1\nq2\n")
+    out = str(tmp_path / "out.run")
+    done = invoke(
+        *("convert", run, out, "--merge", more, "--only", judged),
+        *("--without", str(ids), "--top", "2"),
+    )
+    assert done.exit_code == 0, done.output
+    want = (Run(scores) | Run(other)).only(docs=graded(9)).without(queries=["q1", "q2"]).top(2)
+    assert read_run(out).to_dict() == want.to_dict()
+    assert "read as the first 2 of a" in done.stderr
+    target = str(tmp_path / "out.qrels")
+    second = str(tmp_path / "y.qrels")
+    Qrels(graded(10)).write(second)
+    differ = invoke("convert", judged, target, "--merge", second)
+    assert differ.exit_code == 2
+    assert "--differing" in differ.stderr
+    done = invoke(
+        *("convert", judged, target, "--merge", second, "--differing", "highest"),
+        *("--only", str(ids)),
+    )
+    assert done.exit_code == 0, done.output
+    merged = Qrels(graded(9)).merge(graded(10), differing="highest").to_dict()
+    assert read_qrels(target).to_dict() == {q: merged[q] for q in ("q1", "q2")}
+    for args, said in (
+        ([judged, target, "--top", "2"], "--top applies to a run"),
+        ([judged, target, "--only", judged], "expected their ids, one to a line"),
+        ([run, out, "--differing", "latest"], "--differing applies to judgments"),
+        ([run, more, "--merge", more], "is read by this command"),
+        ([run, out, "--only", str(tmp_path / "none")], "No such file"),
+        (["-", out, "--run", "--merge", "-"], "only once"),
+    ):
+        refused = invoke("convert", *args)
+        assert refused.exit_code == 2
+        assert said in refused.stderr
