@@ -80,7 +80,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "Estimate from a few labels by people and many by a model; draw what people label.",
         "prediction_powered PredictionPowered PoweredMean pool Pool",
     ),
-    "fuse": ("Fuse", "Make one run of several.", "fuse"),
+    "fuse": ("Fuse", "Make one run of several, and choose their weights.", "fuse tune Tuned"),
     "agreement": ("Agreement", "Compare assessors.", "agreement Agreement"),
     "orderings": (
         "Orderings",

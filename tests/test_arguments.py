@@ -269,6 +269,8 @@ def test_every_verb_that_takes_qrels_takes_runs_and_measures_next() -> None:
             usual = ["qrels", "run", "measure", *(["query"] if name == "explain" else [])]
         if name in ("check", "pool"):
             usual = usual[:2]
+        if name == "tune":  # as `fuse` takes the method, and one measure
+            usual = ["qrels", "runs", "method", "measure"]
         if name == "reproduce":
             usual = ["qrels", "original", "reproduced", "measures"]
         assert names[: len(usual)] == usual, name

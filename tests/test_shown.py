@@ -44,6 +44,7 @@ from cranfield import (
     rbo,
     reproduce,
     swap_rate,
+    tune,
     with_texts,
 )
 from cranfield.cli import cli
@@ -96,6 +97,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "systems": lambda: evaluate(QRELS, RUNS, "AP P@2 NumRet", bounds=True),
     "comparison": lambda: compare(SCORES),
     "pool": lambda: pool(QRELS, RUNS, by="chance", n=2),
+    "tune": lambda: tune(QRELS, RUNS, "rrf", "RR", folds=2, steps=2),
     "prediction_powered": lambda: prediction_powered(QRELS, RUNS, "AP P@2", human=QRELS),
     "intervals": lambda: intervals(evaluate(QRELS, RUNS, "AP P@2")),
     "several seeds": lambda: compare(SCORES, groups={"</td>": list(SCORES)[:2]}),

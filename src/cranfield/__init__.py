@@ -40,6 +40,7 @@ _NAMES = {
     "explanation.queries": "QueryDifferences",
     "explanation.query": "Explanation",
     "fusion.fuse": "fuse",
+    "fusion.tune": "Tuned tune",
     "measures": "Measure definitions measure parse parse_all",
     "measures.parameters": "Cutoff Parameter RecallPoint Rel",
     "measures.registry": "Names",
@@ -106,6 +107,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.explanation.queries import QueryDifferences as QueryDifferences
     from cranfield.explanation.query import Explanation as Explanation
     from cranfield.fusion.fuse import fuse as fuse
+    from cranfield.fusion.tune import Tuned as Tuned
+    from cranfield.fusion.tune import tune as tune
     from cranfield.measures import Measure as Measure
     from cranfield.measures import definitions as definitions
     from cranfield.measures import measure as measure

@@ -43,6 +43,7 @@ _SECTIONS = {
     },
     "Files and other tools": {
         "fuse": "Make one run of several.",
+        "tune": "Choose the weights of fusion, and tell what that is worth.",
         "pool": "List what people should label, or draw a part of it.",
         "check": "Find what makes numbers wrong without an error, before scoring.",
         "convert": "Write a run or judgments in another format.",
@@ -229,8 +230,7 @@ def _usual_name(option: str) -> str:
 def cli() -> None:
     """Evaluate rankings: judgments and runs to measures.
 
-    `cranfield COMMAND -h` shows a command in short, `--help` all of it, `help nDCG` a measure.
-    The first example writes the files of the others.
+    `COMMAND -h` shows a command, `--help` all of it, `help nDCG` a measure.
 
     \b
     cranfield demo --save demo

@@ -71,6 +71,7 @@ class FusedRows(Rows):
     ) -> None:
         self._runs, self._method, self._how = [*runs.values()], method, how
         self._names = [*runs]
+        self.is_quiet = False  # whether no warning is given
         self._weights, self._judging, self.form = weights, judging, form
         self.numbers, self.needs_scores = frozenset({"score"}), needs_scores(method, how)
 
@@ -165,7 +166,8 @@ class FusedRows(Rows):
             )
             notes.append(Note("missing-queries", "warning", text, count=len(lacks)))
         self.notes = tuple(notes)
-        warn_of(notes)
+        if not self.is_quiet:
+            warn_of(notes)
 
     def part(self, run: Run, load: Load) -> Part:
         """Read a block of one of the runs, and rank it."""
