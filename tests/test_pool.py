@@ -244,3 +244,35 @@ def test_a_file_that_is_not_read_back_is_refused(demo_folder: Path, tmp_path: Pa
         assert "labels are read back from .csv, .tsv and .jsonl" in done.output
     for suffix in ("csv", "tsv", "jsonl"):
         assert invoke(*args, "-o", str(tmp_path / f"labels.{suffix}")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("by", "weight"), [("fusion", lambda r: 1 / (60 + r)), ("rbp", lambda r: 0.8**r)]
+)
+def test_the_first_of_the_runs_fused(by: Any, weight: Any) -> None:
+    chance = np.random.default_rng(4)
+    docs = [f"d{i:02}" for i in range(30)]
+    runs = {
+        name: {q: [docs[i] for i in chance.permutation(30)[:20]] for q in ("q1", "q2")}
+        for name in "abc"
+    }
+    judged = {"q1": {"d00": 1}, "q2": {"d01": 1}}
+    found = pool(judged, runs, by=by, k=7)
+    for query in judged:
+        total: dict[str, float] = {}
+        for run in runs.values():
+            for rank, doc in enumerate(run[query], 1):
+                total[doc] = total.get(doc, 0) + (1 / (60 + rank) if by == "fusion" else 0.8**rank)
+        best = sorted(sorted(total, reverse=True), key=lambda doc: -total[doc])[:7]
+        mine = [d for q, d in zip(found.query_ids, found.doc_ids, strict=True) if q == query]
+        assert sorted(mine) == sorted(best)
+    assert f"Pool of 3 runs by {'their fusion' if by == 'fusion' else 'RBP'}, 7 deep" in str(found)
+    with pytest.raises(InputError, match="one run"):
+        pool(judged, {"a": runs["a"]}, by=by)
+    with pytest.raises(OptionError, match="state by='chance', too"):
+        pool(judged, runs, by=by, n=3)
+
+
+def test_queries_without_a_pooled_document_are_told() -> None:
+    found = pool({"q1": {"a": 1}, "q2": {"a": 1}}, {"r": {"Q1": ["a"], "q2": ["a"]}}, k=5)
+    assert "1 of 2 queries of the judgments have no document in any run" in str(found)

@@ -14,6 +14,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.columns import COLUMNS
+from cranfield.fusion.fuse import fuse
 from cranfield.notes import Note
 from cranfield.options import Options, option, refuse_others, takes, whole
 from cranfield.progress import Watching, steps, watched
@@ -24,7 +25,7 @@ from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions
 from cranfield.version import __version__
 
-By = Literal["depth", "chance"]
+By = Literal["depth", "fusion", "rbp", "chance"]
 Draw = Literal["documents", "queries"]
 Likely = Literal["equal", "rank"]
 
@@ -35,13 +36,15 @@ class PoolSettings(Options):
 
     by: By = option(
         "depth",
-        'What to label. "depth": all documents in the first k of any run. "chance": of these a '
-        "part drawn by chance, whose probabilities are stated.",
+        'What to label. "depth": all documents in the first k of any run. "fusion": the first k of '
+        'the runs fused by reciprocal ranks; "rbp": those with the greatest weight in all runs by '
+        'RBP, with p = 0.8. "chance": of the first, a part drawn by chance, whose probabilities '
+        "are stated.",
     )
     k: int = option(
         10,
-        "How deep the pool is: the first k documents of each run. At least the cutoff of the "
-        "measures to come.",
+        "How deep the pool is: the first k documents of each run, or of the runs fused. At least "
+        "the cutoff of the measures to come.",
         whole(1),
     )
     n: int | None = option(None, "With chance: how many documents, or queries, to draw.", whole(1))
@@ -140,7 +143,9 @@ class Pool(Shown):
             ["documents", f"{self.n_pooled:,}", f"{len(self.doc_ids):,}"],
         ]
         below = [str(one) for one in self.notes]
-        title = [f"Pool of {number_of(len(self.recipe['runs']), 'run')}, {self.settings.k} deep"]
+        how = {"fusion": " by their fusion", "rbp": " by RBP"}.get(self.settings.by, "")
+        n_runs = number_of(len(self.recipe["runs"]), "run")
+        title = [f"Pool of {n_runs}{how}, {self.settings.k} deep"]
         return [Table(["", "pooled", "to label"], rows, below, title=title)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,7 +169,8 @@ NOT_POOLED = ("queries", "judged_only", "unretrieved", "depth", "overlap")
 def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
     """Return which documents people should label: a pool, or a part of it drawn by chance.
 
-    A pool is what any of the runs has in its first k, for each query of the judgments. Drawn by
+    A pool is what any of the runs has in its first k, for each query of the judgments; or, with a
+    given number of documents for each query, the first k of the runs fused. Drawn by
     chance, labels of a part are enough to estimate means and differences without bias: see
     `prediction_powered`, and `statAP` for judgments that are a sample. Exactly n are drawn, each
     with its stated probability (systematic sampling from an order by chance; Madow, Annals of
@@ -198,7 +204,7 @@ def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
         verb=pool,
     )
     several = {named.name: named} if isinstance(named, Run) else named
-    pooled = _pooled(judgments, several, settings, judging)
+    pooled = _pooled(judgments, _sources(several, settings.by, judging), settings, judging)
     query_ids = sorted((one for one in pooled if pooled[one]), key=encode)
     every = [
         (query, doc, rank)
@@ -227,6 +233,22 @@ def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
     )
 
 
+def _sources(runs: Mapping[str, Run], by: By, judging: Judging) -> Mapping[str, Run]:
+    """Return the runs of which the first documents are pooled: these, or one made of them.
+
+    The weight of a document by RBP is that of rank-biased centroids, `rbc` (Moffat, Webber & Zobel,
+    SIGIR 2007: their method of summing, by which a pool of a given size is the best of its kind).
+    """
+    if by not in ("fusion", "rbp"):
+        return runs
+    kept = {name: value for name, value in judging.unusual().items() if name in _OF_FUSION}
+    made = fuse(runs, "rrf" if by == "fusion" else "rbc", **kept)
+    return {made.name: made}
+
+
+_OF_FUSION = ("order", "ties", "duplicates")
+
+
 def _pooled(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> dict[str, dict[str, int]]:
@@ -253,7 +275,7 @@ def _chosen(
     generator: np.random.Generator,
 ) -> tuple[Bools, Floats | None]:
     """Return which documents are to be labelled, and with which probability each was drawn."""
-    if settings.by == "depth" or settings.n is None:
+    if settings.by != "chance" or settings.n is None:
         return np.ones(len(every), np.bool_), None
     if settings.draw == "queries":
         place = {query: i for i, query in enumerate(query_ids)}
@@ -312,6 +334,12 @@ def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int)
             f"{n_judged - n_queries:,} of {n_judged:,} queries of the judgments have no pooled "
             "document, and cannot be drawn: a mean estimated from the labels is that of the "
             "others. Leave these queries out of the judgments for it."
+        )
+        found.append(Note("nothing-pooled", "warning", text, n_judged - n_queries))
+    elif n_queries < n_judged and not settings.unjudged:
+        text = (
+            f"{n_judged - n_queries:,} of {n_judged:,} queries of the judgments have no document "
+            "in any run: do all name queries in the same way?"
         )
         found.append(Note("nothing-pooled", "warning", text, n_judged - n_queries))
     n_all = n_pooled if settings.draw == "documents" else n_queries
