@@ -78,7 +78,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "human-labels": (
         "Human labels",
         "Estimate from a few labels by people and many by a model; draw what people label.",
-        "prediction_powered PredictionPowered PoweredMean pool Pool",
+        "prediction_powered PredictionPowered PoweredMean pool Pool holes Holes Hole",
     ),
     "fuse": ("Fuse", "Make one run of several, and choose their weights.", "fuse tune Tuned"),
     "agreement": ("Agreement", "Compare assessors.", "agreement Agreement"),
@@ -160,7 +160,7 @@ INTERNAL = {
     "MeanExplanation": "of of_run",
     "Names": "implied",
     "Note": "of",
-    "Qrels": "check_whole codes_of doc_lists docs ideal in_groups of query range_of_grades "
+    "Qrels": "at check_whole codes_of doc_lists docs ideal in_groups of query range_of_grades "
     "replaced sampling slots spans",
     "QueryDifferences": "of_runs",
     "Run": "apart blocks every_row form held is_text numbers of ranked_by ranking rankings roles "

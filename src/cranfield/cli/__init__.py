@@ -45,6 +45,7 @@ _SECTIONS = {
         "fuse": "Make one run of several.",
         "tune": "Choose the weights of fusion, and tell what that is worth.",
         "pool": "List what people should label, or draw a part of it.",
+        "holes": "Show what judgments lack for each run, and what it brought.",
         "check": "Find what makes numbers wrong without an error, before scoring.",
         "convert": "Write a run or judgments in another format.",
         "conventions": "Compute a number as other tools do: why does mine say 0.82?",
@@ -238,8 +239,7 @@ def cli() -> None:
     cranfield compare demo/qrels.txt demo/bm25.run demo/dense.run
 
     \b
-    Completion with the tab key: a line for ~/.bashrc (or zsh_source, ~/.zshrc):
-    eval "$(_CRANFIELD_COMPLETE=bash_source cranfield)"
+    Tab key, in ~/.bashrc: eval "$(_CRANFIELD_COMPLETE=bash_source cranfield)"
     """  # noqa: D301 - click's mark for lines to keep
 
 

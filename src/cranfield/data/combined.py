@@ -119,10 +119,12 @@ def _majority(pair: Ints, grade: Floats, n: int) -> Floats:
     return found
 
 
-def drawn_rows(judged: Judgments, query: Ints, rows: Ints) -> Judgments:
-    """Return some of the judgments; queries without any are not there."""
+def drawn_rows(
+    judged: Judgments, query: Ints, rows: Ints, *, keep_empty: bool = False
+) -> Judgments:
+    """Return some of the judgments; queries without any are not there, unless these are kept."""
     _refuse_odd(judged, "are drawn one by one")
-    codes = np.unique(query[rows])
+    codes = np.arange(len(judged.query_ids)) if keep_empty else np.unique(query[rows])
     counts = np.bincount(query[rows], minlength=len(judged.query_ids))[codes]
     docs = judged.documents
     if not isinstance(docs, Ids):

@@ -263,6 +263,11 @@ class Qrels(Judgments):
             return self.of([self.query_ids[code] for code in drawn.tolist()])
         return Qrels(drawn_rows(replace(self._judgments, documents=self.docs), self.query, drawn))
 
+    def at(self, rows: Ints) -> "Qrels":
+        """Return some judgments, by their rows, in order; every query is still there."""
+        held = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
+        return Qrels(drawn_rows(held, self.query, rows, keep_empty=True))
+
     def split(self, k: int, *, seed: int = 42) -> "list[Qrels]":
         """Return k parts, of different queries drawn by chance, as for cross-validation.
 
