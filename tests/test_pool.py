@@ -2,7 +2,7 @@
 
 import csv
 import json
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,17 @@ import pytest
 from helpers.commands import invoke
 from scipy import stats
 
-from cranfield import InputError, OptionError, pool, prediction_powered, read_qrels
+from cranfield import (
+    InputError,
+    MeasureError,
+    OptionError,
+    Qrels,
+    evaluate,
+    joint_bounds,
+    pool,
+    prediction_powered,
+    read_qrels,
+)
 from cranfield.pools.pool import chances, drawn
 
 JUDGED = {"q1": {"d1": 1, "d9": 0}, "q2": {"d3": 1}, "q3": {"d4": 1}}
@@ -276,3 +286,93 @@ def test_the_first_of_the_runs_fused(by: Any, weight: Any) -> None:
 def test_queries_without_a_pooled_document_are_told() -> None:
     found = pool({"q1": {"a": 1}, "q2": {"a": 1}}, {"r": {"Q1": ["a"], "q2": ["a"]}}, k=5)
     assert "1 of 2 queries of the judgments have no document in any run" in str(found)
+
+
+def small(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, list[str]]]]:
+    """Return judgments with gaps, and two runs of two queries."""
+    chance = np.random.default_rng(seed)
+    docs = [f"d{i}" for i in range(6)]
+    runs = {
+        name: {q: [docs[i] for i in chance.permutation(6)[:4]] for q in ("q1", "q2")}
+        for name in ("one", "two")
+    }
+    judged = {
+        q: {doc: int(chance.integers(0, 2)) for doc in docs if chance.random() < 0.5} | {"x": 1}
+        for q in ("q1", "q2")
+    }
+    return judged, runs
+
+
+@pytest.mark.parametrize("measure", ["P@3", "nDCG@3", "DCG@4", "RBP@4"])
+@pytest.mark.parametrize("seed", range(12))
+def test_what_decides_by_brute_force(seed: int, measure: str) -> None:
+    """Judged in this order, for any grades, a certified sign is that of every completion."""
+    judged, runs = small(seed)
+    found = pool(judged, runs, by="decide", measure=measure)
+    pairs = list(zip(found.query_ids, found.doc_ids, strict=True))
+    assert len(pairs) == len(set(pairs))
+    assert not any(doc in judged[q] for q, doc in pairs)
+
+    def differences(known: dict[str, dict[str, int]], left: list[tuple[str, str]]) -> list[float]:
+        every = []
+        for grades in product((0, 1), repeat=len(left)):
+            whole = {q: dict(its) for q, its in known.items()}
+            for (q, doc), grade in zip(left, grades, strict=True):
+                whole[q][doc] = grade
+            means = [
+                evaluate(Qrels(whole, top_grade=1), run, measure)[measure] for run in runs.values()
+            ]
+            every.append(means[0] - means[1])
+        return every
+
+    known, rest = {q: dict(its) for q, its in judged.items()}, pairs[7:]
+    for q, doc in rest:  # fewer completions to try
+        known[q][doc] = 0
+    pairs = pairs[:7]
+    chance = np.random.default_rng(100 + seed)
+    for n in range(len(pairs) + 1):
+        now = pool(known, runs, by="decide", measure=measure)
+        bounds = next(one.text for one in now.notes if one.code == "bounds")
+        certain = any("No judgment can change" in one.text for one in now.notes)
+        values = differences(known, pairs[n:])
+        signs = {int(np.sign(round(one, 9))) for one in values}
+        assert certain == (signs in ({1}, {-1})), bounds
+        if n < len(pairs):
+            q, doc = pairs[n]
+            known = {**known, q: {**known[q], doc: int(chance.integers(0, 2))}}
+
+
+@pytest.mark.parametrize("measure", ["P@3", "nDCG@3", "DCG@4"])
+@pytest.mark.parametrize("seed", range(12))
+def test_so_many_that_are_not_relevant_are_enough(seed: int, measure: str) -> None:
+    judged, runs = small(seed)
+    found = pool(judged, runs, by="decide", measure=measure)
+    (note,) = [one for one in found.notes if one.code == "decided"]
+    if note.count is None:
+        return
+    for n in range(note.count + 1):
+        less = {q: dict(its) for q, its in judged.items()}
+        for q, doc in list(zip(found.query_ids, found.doc_ids, strict=True))[:n]:
+            less[q][doc] = 0
+        robust = bool(joint_bounds(Qrels(less, top_grade=1), runs, measure).robust[0])
+        assert robust == (n >= note.count)
+
+
+def test_the_first_weighs_most() -> None:
+    judged = {"q1": {"a": 1}}
+    runs = {"one": {"q1": ["u", "a", "v"]}, "two": {"q1": ["a", "v", "w"]}}
+    found = pool(judged, runs, by="decide", measure="DCG@3")
+    # u: 1 in one; v: 1 / log2(4) in one, 1 / log2(3) in two; w: 1 / log2(4) in two.
+    assert list(found.doc_ids) == ["u", "w", "v"]
+    assert "What decides between two runs" in str(found)
+    assert pool(judged, runs, by="decide", measure="DCG@3", n=1).doc_ids == ["u"]
+    with pytest.raises(InputError, match="takes two runs, and there are 3"):
+        pool(judged, {**runs, "three": runs["one"]}, by="decide")
+    with pytest.raises(MeasureError, match="AP: which documents decide is known for measures"):
+        pool(judged, runs, by="decide", measure="AP")
+    with pytest.raises(OptionError, match="state by='decide', too"):
+        pool(judged, runs, measure="AP")
+    with pytest.raises(OptionError, match="leave unjudged out"):
+        pool(judged, runs, by="decide", unjudged=True)
+    certain = pool({"q1": {"a": 1, "u": 0, "v": 0, "w": 0}}, runs, by="decide", measure="P@1")
+    assert "No judgment can change which is better." in str(certain)

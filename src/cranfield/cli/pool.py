@@ -18,7 +18,10 @@ def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
     settings: PoolSettings = flags.family(
-        PoolSettings, k={"names": ("-k", "--depth")}, n={"names": ("-n",)}
+        PoolSettings,
+        k={"names": ("-k", "--depth")},
+        n={"names": ("-n",)},
+        measure={"names": ("-m", "--measure")},
     ),
     judging: Judging = flags.family(Judging, without=NOT_POOLED, group="Ranking"),
     data: DataOptions = data_options,
@@ -34,6 +37,7 @@ def command(
     cranfield pool demo/qrels.txt demo/*.run --by chance -n 200 -o labels.csv
     cranfield pool demo/qrels.txt demo/*.run --by chance --draw queries -n 15
     cranfield pool demo/qrels.txt demo/*.run --depth 20 --unjudged -o labels.csv
+    cranfield pool demo/qrels.txt demo/bm25.run demo/tfidf.run --by decide -m P@20
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)
     if form.formulas == "quoted":

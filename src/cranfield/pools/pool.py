@@ -12,20 +12,22 @@ from cranfield.comparison.flips import SEED
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.errors import InputError, OptionError
+from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.columns import COLUMNS
 from cranfield.fusion.fuse import fuse
+from cranfield.measures import parse
 from cranfield.notes import Note
 from cranfield.options import Options, option, refuse_others, takes, whole
+from cranfield.pools.deciding import deciding
 from cranfield.progress import Watching, steps, watched
-from cranfield.render.numbers import number_of
+from cranfield.render.numbers import number_of, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions
 from cranfield.version import __version__
 
-By = Literal["depth", "fusion", "rbp", "chance"]
+By = Literal["depth", "fusion", "rbp", "decide", "chance"]
 Draw = Literal["documents", "queries"]
 Likely = Literal["equal", "rank"]
 
@@ -38,8 +40,9 @@ class PoolSettings(Options):
         "depth",
         'What to label. "depth": all documents in the first k of any run. "fusion": the first k of '
         'the runs fused by reciprocal ranks; "rbp": those with the greatest weight in all runs by '
-        'RBP, with p = 0.8. "chance": of the first, a part drawn by chance, whose probabilities '
-        "are stated.",
+        'RBP, with p = 0.8. "decide": unjudged documents of two runs, in the order in which they '
+        'narrow what their difference may be. "chance": of the first, a part drawn by chance, '
+        "whose probabilities are stated.",
     )
     k: int = option(
         10,
@@ -47,7 +50,14 @@ class PoolSettings(Options):
         "the cutoff of the measures to come.",
         whole(1),
     )
-    n: int | None = option(None, "With chance: how many documents, or queries, to draw.", whole(1))
+    n: int | None = option(
+        None,
+        "With chance: how many documents, or queries, to draw. With decide: how many of the first.",
+        whole(1),
+    )
+    measure: str | None = option(
+        None, "With decide: the measure of the difference. [default: nDCG@10]"
+    )
     draw: Draw = option(
         "documents",
         'With chance: "documents" draws single ones, for measures that add documents up, as P@10 '
@@ -66,8 +76,14 @@ class PoolSettings(Options):
         super().__post_init__()
         if self.by == "chance" and self.n is None:
             raise OptionError("by='chance' draws n documents or queries: state n (-n 200)")
-        if self.by != "chance" and self.n is not None:
+        if self.by not in ("chance", "decide") and self.n is not None:
             raise OptionError(f"n={self.n} is drawn by chance: state by='chance', too")
+        if self.by != "decide" and self.measure is not None:
+            raise OptionError(
+                f"measure={self.measure!r:.40} says by what two runs differ: state by='decide', too"
+            )
+        if self.by == "decide" and self.unjudged:
+            raise OptionError("by='decide' takes unjudged documents alone: leave unjudged out")
         if self.by != "chance" and (self.draw != "documents" or self.likely != "equal"):
             raise OptionError("draw and likely say what is drawn by chance: state by='chance', too")
         if self.draw == "queries" and self.likely != "equal":
@@ -83,6 +99,7 @@ class PoolSettingsOptions(TypedDict, total=False):
     by: By
     k: int
     n: int | None
+    measure: str | None
     draw: Draw
     likely: Likely
     unjudged: bool
@@ -146,6 +163,8 @@ class Pool(Shown):
         how = {"fusion": " by their fusion", "rbp": " by RBP"}.get(self.settings.by, "")
         n_runs = number_of(len(self.recipe["runs"]), "run")
         title = [f"Pool of {n_runs}{how}, {self.settings.k} deep"]
+        if self.settings.by == "decide":
+            title = ["What decides between two runs: unjudged documents, the weightiest first"]
         return [Table(["", "pooled", "to label"], rows, below, title=title)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -177,6 +196,10 @@ def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
     Mathematical Statistics 1949). What is drawn depends on the seed and on what is pooled, not on
     the order of runs or rows.
 
+    With "decide", the unjudged documents of two runs are in the order in which they narrow the
+    bounds of the difference (`joint_bounds`), as deep as the measure looks. The notes say how many
+    it takes, if they turn out not relevant, until no other judgment can change which run is better.
+
     Args:
         qrels: the judgments, such as a model's labels: their queries are pooled.
         runs: one run or several, as `evaluate` takes them.
@@ -204,6 +227,8 @@ def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
         verb=pool,
     )
     several = {named.name: named} if isinstance(named, Run) else named
+    if settings.by == "decide":
+        return _deciding(judgments, several, settings, judging)
     pooled = _pooled(judgments, _sources(several, settings.by, judging), settings, judging)
     query_ids = sorted((one for one in pooled if pooled[one]), key=encode)
     every = [
@@ -231,6 +256,55 @@ def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
         {"cranfield": __version__, "runs": list(several), **judging.unusual()},
         tuple(_notes(settings, len(every), len(query_ids), len(judgments.query_ids))),
     )
+
+
+def _deciding(
+    judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
+) -> Pool:
+    """Return the unjudged documents that decide between two runs, in their order."""
+    if len(runs) != 2:
+        raise InputError(f"by='decide' takes two runs, and there are {len(runs):,}")
+    measure = parse(settings.measure or "nDCG@10")
+    found = deciding(judgments, runs, measure, judging)
+    n = len(found.documents)
+    first = found.documents[: settings.n]
+    left, right = map(printable, runs)
+    better, worse = (left, right) if found.difference > 0 else (right, left)
+    text = (
+        f"{measure} of {left} minus {right}: {signed(found.difference)}; from "
+        f"{signed(found.low)} to {signed(found.high)} for all ways to grade the {n:,} unjudged."
+    )
+    notes = [Note("bounds", "info", text, count=n)]
+    if found.is_certain:
+        text = "No judgment can change which is better."
+    elif found.enough is None:
+        text = "Even if all of them turn out not relevant, the sign may stay open."
+    else:
+        text = (
+            f"If the first {found.enough:,} turn out not relevant, no other judgment can change "
+            f"that {better} is better than {worse}. Judge some, merge them (Qrels.merge, convert "
+            "--merge), and ask again."
+        )
+    notes.append(Note("decided", "info", text, count=found.enough))
+    notes.append(_TO_LABEL)
+    recipe = {"cranfield": __version__, "runs": list(runs), "measure": str(measure)}
+    return Pool(
+        [query for query, _ in first],
+        [doc for _, doc in first],
+        None,
+        settings,
+        len({query for query, _ in found.documents}),
+        n,
+        {**recipe, **judging.unusual()},
+        tuple(notes),
+    )
+
+
+_TO_LABEL = Note(
+    "to-label",
+    "info",
+    "Fill in the column relevance of the file (-o labels.csv), and read it as judgments.",
+)
 
 
 def _sources(runs: Mapping[str, Run], by: By, judging: Judging) -> Mapping[str, Run]:
@@ -346,10 +420,11 @@ def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int)
     if settings.n is not None and settings.n >= n_all:
         text = f"All {n_all:,} {settings.draw} are to be labelled: there are no more."
         found.append(Note("all-drawn", "info", text, count=n_all))
-    text = "Fill in the column relevance of the file (-o labels.csv), and read it as judgments"
+    note = _TO_LABEL
     if settings.by == "chance" and not settings.unjudged:
-        text += ": --human labels.csv, beside those of a model"
-    found.append(Note("to-label", "info", f"{text}."))
+        how = f"{note.text[:-1]}: --human labels.csv, beside those of a model."
+        note = Note(note.code, note.severity, how)
+    found.append(note)
     if draws_queries and not settings.unjudged:
         text = (
             "Enough for measures of retrieved documents, such as P@10. nDCG, AP and R depend on "

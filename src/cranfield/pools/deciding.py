@@ -1,0 +1,134 @@
+"""Which unjudged documents decide between two runs: those that narrow the bounds most, in order.
+
+The difference of two runs lies between bounds while documents are unjudged (see
+`cranfield.scoring.joint_bounds`). Judging one narrows them by what it may add to the one run less
+to the other. Once both bounds are on one side of 0, no other judgment can change which run is
+better. The greedy order judges first what may add most.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints, means
+from cranfield.data.judged import ENDLESS
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
+from cranfield.errors import InputError, MeasureError
+from cranfield.measures import Measure
+from cranfield.scoring.evaluate import score_runs
+from cranfield.scoring.extremes import ROUNDING, Linear, Ratio
+from cranfield.scoring.joint_bounds import pair_bounds
+from cranfield.scoring.unjudged import Unjudged
+
+
+class Deciding(NamedTuple):
+    """The unjudged documents of two runs, that which may change the difference most first."""
+
+    documents: Sequence[tuple[str, str]]  # (query, document)
+    difference: float  # of the means, the first run's minus the second's
+    low: float  # of the difference, over every way to grade the unjudged
+    high: float
+    enough: int | None  # judged, in order and all with grade 0, so many make the sign certain
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the sign of the difference is the same however the unjudged are graded."""
+        return _certain(self.low, self.high)
+
+
+def _certain(low: float, high: float) -> bool:
+    return low > ROUNDING or high < -ROUNDING
+
+
+def deciding(
+    judgments: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging
+) -> Deciding:
+    """Return the order in which to judge the unjudged documents of two runs.
+
+    Raises MeasureError for a measure to which documents do not add one by one, and that is not
+    nDCG; InputError for runs that share no judged query.
+    """
+    systems = score_runs(judgments, runs, [measure], judging)
+    one, other = systems.values()
+    there = set(other.query_ids)
+    query_ids = [query for query in one.query_ids if query in there]
+    if not query_ids:
+        raise InputError("the two runs share no query of the judgments")
+    every = np.array([0]), np.array([1])
+    [bounds] = pair_bounds(judgments, runs, systems, *every, query_ids, separate=False)
+    if bounds is None:
+        raise MeasureError(
+            f"{measure}: which documents decide is known for measures to which documents add one "
+            "by one, such as P, DCG and RBP, and for nDCG"
+        )
+    some = judgments.of(query_ids)
+    query_ids = [*some.query_ids]
+    kind = Linear(measure, some) if measure.linear == "exact" else Ratio(measure, some)
+    documents, at, moved = _moved(kind, some, list(runs.values()), query_ids, judging)
+    first, second = (its.per_query(measure) for its in (one, other))
+    difference = np.array([first[query] - second[query] for query in query_ids])
+    low, high = kind.ends(at, moved, difference)
+    # Each document's part of the width of its query's bounds.
+    sums = np.bincount(at, np.abs(moved), len(query_ids))
+    share = np.divide(np.abs(moved), sums[at], out=np.zeros(len(at)), where=sums[at] > 0)
+    order = np.argsort(-share * (high - low)[at], kind="stable")
+    at, moved = at[order], moved[order]
+
+    def ends_after(n: int) -> tuple[float, float]:
+        left = kind.ends(at[n:], moved[n:], difference)
+        return float(means(left[0][:, None])[0]), float(means(left[1][:, None])[0])
+
+    return Deciding(
+        [documents[i] for i in order.tolist()],
+        float(means(difference[:, None])[0]),
+        *ends_after(0),
+        _least(ends_after, len(order)),
+    )
+
+
+def _least(ends_after: Callable[[int], tuple[float, float]], n: int) -> int | None:
+    """Return how many judgments of grade 0 make the sign certain; None if it stays open."""
+    if not _certain(*ends_after(n)):
+        return None
+    low, high = -1, n  # not enough, as far as is known; enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _certain(*ends_after(middle)) else (middle, high)
+    return high
+
+
+def _moved(
+    kind: Linear | Ratio,
+    judgments: Qrels,
+    runs: Sequence[Run],
+    query_ids: Sequence[str],
+    judging: Judging,
+) -> tuple[list[tuple[str, str]], Ints, Floats]:
+    """Return the unjudged documents, each one's query, and what it adds to the difference."""
+    judged = [set(docs) for docs in judgments.doc_lists]
+    place = {query: i for i, query in enumerate(judgments.query_ids)}
+    number: dict[tuple[str, str], int] = {}
+    deepest = min(kind.deepest, judging.depth or ENDLESS)
+    columns = []
+    for run in runs:
+        rankings = run.rankings(query_ids, judging)
+        rows: list[tuple[int, int, int]] = []
+        n_retrieved = np.zeros(len(query_ids), np.int64)
+        for i, query in enumerate(query_ids):
+            docs = list(rankings[query].of(query).docs)[: judging.depth]
+            n_retrieved[i] = len(docs)
+            known = judged[place[query]]
+            for rank, doc in enumerate(docs[:deepest], 1):
+                if doc not in known:
+                    rows.append((i, rank, number.setdefault((query, doc), len(number))))
+        table = np.array(rows, np.int64).reshape(-1, 3).T
+        unjudged = Unjudged(table[0], table[1], table[2], n_retrieved)
+        columns.append((unjudged, kind.weights(unjudged)))
+    at, moved = np.zeros(len(number), np.int64), np.zeros(len(number))
+    for sign, (unjudged, weight) in zip((1, -1), columns, strict=True):
+        at[unjudged.document] = unjudged.query
+        moved[unjudged.document] += sign * weight
+    return [*number], at, moved
