@@ -1,6 +1,7 @@
 """Runs and judgments made of others: cut, mixed, merged, drawn; by slow loops over dicts."""
 
 import json
+import math
 import random
 from collections import Counter
 from pathlib import Path
@@ -129,8 +130,12 @@ def test_some_queries_and_documents(tmp_path: Path, seed: int) -> None:
             q: scores[q] for q in ("q1", "q3")
         }
         assert run.without(queries=other).to_dict() == {q: scores[q] for q in ("q4", "q5")}
-        both = run.only(queries=["q1"], docs=["d1"]).to_dict()
-        assert both == ({"q1": {"d1": scores["q1"]["d1"]}} if "d1" in scores["q1"] else {})
+        if "d1" in scores["q1"]:
+            both = run.only(queries=["q1"], docs=["d1"]).to_dict()
+            assert both == {"q1": {"d1": scores["q1"]["d1"]}}
+        else:
+            with pytest.raises(InputError, match="nothing is left"):
+                run.only(queries=["q1"], docs=["d1"])
 
 
 def test_a_query_of_which_nothing_is_left_is_still_there() -> None:
@@ -222,8 +227,16 @@ def test_nothing_is_changed_in_place_and_every_result_says_how_it_was_made(tmp_p
         (lambda run: run.top(0), OptionError, "k=0: expected a whole number"),
         (lambda run: run.top(2, ties="expected"), OptionError, "expected one of document"),
         (lambda run: run.only(), OptionError, "state queries or docs"),
-        (lambda run: run.only(queries=3), OptionError, "expected ids, as text"),
-        (lambda run: run.only(docs=[3]), OptionError, "expected ids, as text"),
+        (lambda run: run.only(queries=3), OptionError, "expected ids, as"),
+        (lambda run: run.only(docs=[None]), OptionError, "expected ids, as"),
+        (lambda run: run.only(docs={"q": "a"}), OptionError, r"docs\['q'\]='a': expected ids"),
+        (lambda run: run.only(docs={"q": None}), OptionError, "expected ids, as"),
+        (lambda run: run.only(docs={"q": [None]}), OptionError, "expected ids, as"),
+        (lambda run: run.only(queries="ann"), OptionError, r"ids go into a list, \['ann'\]"),
+        (lambda run: run.only(docs=["typo"]), InputError, "nothing is left of the run 'r'"),
+        (lambda run: run.top(1, order="rank"), OptionError, "has no rank column"),
+        (lambda run: run.rerank({"q": {"b": -math.inf}}), InputError, "documents without one go"),
+        (lambda run: run.rerank(run.only(docs=["a"]).break_ties(run)), InputError, "no scores to"),
         (lambda run: run.only(queries=["zz"]), InputError, "nothing is left of the run 'r'"),
         (lambda run: run.rename(""), OptionError, "what the run is called"),
         (lambda run: run.rerank(run, rest="above"), OptionError, "rest"),
@@ -231,13 +244,109 @@ def test_nothing_is_changed_in_place_and_every_result_says_how_it_was_made(tmp_p
         (
             lambda run: run.spans("(?P<doc>.)(?P<start>.)(?P<end>.)").top(1),
             OptionError,
-            "take its rows first",
+            "take rows before it is read as spans",
         ),
     ],
 )
 def test_what_is_wrong_with_a_run_is_said(call: Any, error: Any, said: str) -> None:
     with pytest.raises(error, match=said):
         call(Run({"q": {"a": 1.0, "b": 2.0}}, "r"))
+
+
+def test_queries_without_documents_are_kept_once_and_dropped_when_asked() -> None:
+    left = Run({"q1": {"b": 1.0}, "q2": {"a": 1.0}}).without(["b"])
+    both = left | Run({"q1": {"a": 1.0}})
+    judged = {"q1": {"a": 1}, "q2": {"a": 1}}
+    assert evaluate(judged, both, "RR")["RR"] == 1.0
+    assert both.form == "run | run (2 queries, 2 rows)"
+    empty = Run({"q1": {}, "q2": {"a": 1.0}})
+    for found in (empty.only(queries=["q2"]), empty.without(queries=["q1"])):
+        assert evaluate(judged, found, "RR", queries="both")["RR"] == 1.0
+        assert "1 query, 1 row" in found.form
+    assert "2 queries, 1 row" in empty.top(1).form
+    assert empty.only(queries=left).to_dict() == {"q2": {"a": 1.0}}
+    with pytest.raises(InputError, match="nothing is left"):
+        empty.only(queries=["zzz"])
+    none = Run({})
+    assert (none | left).to_dict() == left.to_dict() == (left | none).to_dict()
+    assert left.without(none).to_dict() == left.to_dict()
+    assert left.rerank({"q9": {"z": 1.0}}).to_dict() == {"q2": {"a": -1.0}}
+
+
+def test_lists_stay_lists_and_are_put_one_below_the_other() -> None:
+    lists = Run({"q": ["a", "b"]})
+    both = lists | Run({"q": ["c", "b", "d"]})
+    assert ranked(both.to_dict()["q"]) == ["a", "b", "c", "d"]
+    for made in (lists.top(1), lists.only(docs=["a"]), both):
+        assert not made.has_scores
+    table = Run([{"query_id": "q", "retrieved_ids": ["a", "b"]}])
+    assert ranked((table | lists).to_dict()["q"]) == ["a", "b"]
+    with pytest.raises(InputError, match="one has scores, the other none"):
+        _ = Run({"q": {"x": -0.5}}) | lists
+    with pytest.raises(InputError, match="no scores to rerank by"):
+        Run({"q": {"a": 1.0}}).rerank(lists.only(queries=["q"]))
+
+
+def test_costs_are_taken_along() -> None:
+    names = ("query_id", "doc_id", "score", "cost")
+    rows = [("q", "a", 3.0, 100.0), ("q", "b", 2.0, 500.0), ("q", "c", 1.0, 200.0)]
+    run = Run([dict(zip(names, row, strict=True)) for row in rows])
+    want = evaluate({"q": {"b": 1}}, run, "CWL('TBG')").means()
+    for made in (run.rerank(run), run.break_ties(run), run.top(3), run | run, run.without(["z"])):
+        assert evaluate({"q": {"b": 1}}, made, "CWL('TBG')").means() == want
+    with pytest.raises(InputError, match="one has a column cost"):
+        _ = run | Run({"q": {"z": 1.0}})
+    spans = Run([{"query_id": "q", "doc_id": "a", "start": 0, "end": 5, "score": 1.0}])
+    with pytest.raises(OptionError, match="is one of spans"):
+        spans.top(1)
+
+
+def test_rows_that_occur_twice_stay_and_seen_twice_is_seen() -> None:
+    twice = Run([("q", "a", 1.0), ("q", "a", 3.0), ("q", "b", 2.0)])
+    assert twice.without(["b"]).to_dict(duplicates="best") == {"q": {"a": 3.0}}
+    assert Run({"q": {"a": 1.0, "c": 1.0}}).without(twice).to_dict() == {"q": {"c": 1.0}}
+    assert (Run({"q": {"c": 9.0}}) | twice).to_dict(duplicates="best")["q"] == {
+        "c": 9.0,
+        "a": 3.0,
+        "b": 2.0,
+    }
+    pandas = pytest.importorskip("pandas")
+    seen = pandas.DataFrame({"user_id": ["q", "q"], "item_id": ["a", "a"]})
+    assert Run({"q": {"a": 1.0, "c": 1.0}}).without(seen).to_dict() == {"q": {"c": 1.0}}
+    assert Run({"1": {"2": 1.0, "3": 1.0}}).without({1: [2]}).to_dict() == {"1": {"3": 1.0}}
+    assert Run({"1": {"2": 1.0}}).only(queries=[1]).to_dict() == {"1": {"2": 1.0}}
+
+
+def test_scores_of_any_size_and_left_out_rows_are_kept(tmp_path: Path) -> None:
+    first = Run({"q": ["a", "b", "c"]})
+    for low in (-1e39, 1e39, -1e300):
+        found = first.rerank({"q": {"b": low}}).to_dict()["q"]
+        assert ranked(found) == ["b", "a", "c"]
+    bad = tmp_path / "bad.run"
+    bad.write_text("q Q0 a 1 1.0 x\nq Q0 b 2 nan x\n")
+    skipped = read_run(bad, errors="skip")
+    both = Run({"q": {"c": 1.0}}) | skipped
+    assert evaluate({"q": {"a": 1}}, both, "RR").means() == {"RR": 1 / 2}
+    assert both.write(tmp_path / "out.run").left_out.count == 1
+
+
+def test_a_file_of_ids_says_what_it_lists(tmp_path: Path) -> None:
+    run = Run({"q1": {"a": 1.0, "b": 2.0}, "q2": {"b": 1.0}})
+    for name, text in {
+        "docs": 'doc_id\n"b"\n\n b \n',
+        "upper": '"Doc_ID"\nb\n',
+        "queries": "query_id\nq1\n",
+        "bare": "q1\nq2\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    for name in ("docs", "upper"):
+        assert run.without(tmp_path / name).to_dict() == {"q1": {"a": 1.0}}
+    assert run.only(queries=tmp_path / "queries").to_dict() == {"q1": {"a": 1.0, "b": 2.0}}
+    with pytest.raises(OptionError, match="the file lists ids below query_id"):
+        run.without(tmp_path / "queries")
+    with pytest.raises(InputError) as error:
+        run.only(queries=tmp_path / "bare")
+    assert "A list of ids begins with the line query_id or doc_id." in str(error.value)
 
 
 # ---- judgments ----------------------------------------------------------------------------------
@@ -280,6 +389,8 @@ def test_judgments_that_differ_are_refused_unless_it_is_said() -> None:
     with pytest.raises(InputError, match="query 'q1', document 'b': has the grades 0, 2") as error:
         one.merge({"q1": {"b": 2}})
     assert "'latest', 'highest' or 'majority'" in str(error.value)
+    with pytest.raises(OptionError, match="merge takes judgments one by one"):
+        one.merge([one, one])
     with pytest.raises(OptionError, match="differing"):
         one.merge(one, differing="first")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="judgments in groups"):
@@ -302,7 +413,7 @@ def test_samples_are_drawn_by_chance_and_again_the_same() -> None:
     assert all(some.to_dict()[q] == judged.to_dict()[q] for q in some.query_ids)
     rows = judged.sample(5, of="judgments", seed=1)
     assert len(rows) == 5
-    assert rows.top_grade <= judged.top_grade
+    assert rows.top_grade == judged.top_grade
     assert all(
         judged.to_dict()[q][d] == g for q, its in rows.to_dict().items() for d, g in its.items()
     )
@@ -371,6 +482,7 @@ def test_convert_takes_parts(tmp_path: Path) -> None:
         ([judged, target, "--top", "2"], "--top applies to a run"),
         ([judged, target, "--only", judged], "expected their ids, one to a line"),
         ([run, out, "--differing", "latest"], "--differing applies to judgments"),
+        ([judged, target, "--differing", "latest"], "--differing applies to --merge"),
         ([run, more, "--merge", more], "is read by this command"),
         ([run, out, "--only", str(tmp_path / "none")], "No such file"),
         (["-", out, "--run", "--merge", "-"], "only once"),

@@ -89,6 +89,8 @@ def command(
     if is_qrels:
         flags.refuse_options({"top"}, "applies to a run")
         judgments = data.read_qrels(source, kept.duplicates)
+        if not merge:
+            flags.refuse_options({"differing"}, "applies to --merge")
         if merge:
             others = [data.read_qrels(one, kept.duplicates) for one in merge]
             judgments = judgments.merge(*others, differing=differing)
@@ -103,8 +105,9 @@ def command(
             note(merged_note(*judgments.chunks, None).text)
         return
     flags.refuse_options({"differing"}, "applies to judgments")
-    run, *others_of = data.read_runs([source, *merge])
-    for other in others_of:
+    (run,) = data.read_runs([source])
+    for path in merge:
+        (other,) = data.read_runs([path])
         run |= other
     run = run if only is None else run.only(**_named(only))
     run = run if without is None else run.without(**_named(without))

@@ -18,12 +18,14 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.arrays.slots import Slots
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging, Ties
-from cranfield.data.order import Grouped, placed
+from cranfield.data.order import Grouped, grouped, placed
 from cranfield.errors import InputError, OptionError, one_of, printable
-from cranfield.formats.block import Block, Duplicates, HeldRows, Order, Role, joined
+from cranfield.formats.block import Block, Duplicates, HeldRows, Order, Role, joined, no_rows
 from cranfield.formats.columns import in_order
+from cranfield.formats.frames import is_table
+from cranfield.formats.identifiers import as_text
 from cranfield.formats.source import named
-from cranfield.options import checked, whole
+from cranfield.options import checked, is_whole, whole
 from cranfield.render.numbers import number_of, queries_of
 from cranfield.version import __version__
 
@@ -102,6 +104,7 @@ class Altered(Documents):
         {'q1': {'d2': 2.0, 'd3': 1.0}}
         """
         k = checked("k", k, whole(1))
+        self.ranked_by(order)  # raises what is wrong with that
         if ties not in _ONE_ORDER:
             raise OptionError(f"ties={ties!r:.40}: expected one of {', '.join(_ONE_ORDER)}")
         judging = Judging(order=order, ties=ties, duplicates=duplicates)
@@ -109,7 +112,8 @@ class Altered(Documents):
         def first(found: Grouped) -> Block:
             rank = placed(found, judging).rank
             rows = np.flatnonzero(rank <= k)
-            return found.block.take(rows[np.lexsort((rank[rows], found.group[rows]))])
+            rows = rows[np.lexsort((rank[rows], found.group[rows]))]
+            return replace(found.block.take(rows), empty=found.block.empty)
 
         return self._made(first, f"the first {k:,} of", judging, {"top": k, **judging.unusual()})
 
@@ -153,15 +157,22 @@ class Altered(Documents):
         of_queries = None if queries is None else self._queries(queries)
         of_docs = None if docs is None else self._documents(docs)
 
+        def wanted_queries(queries: Ids) -> Bools:
+            if of_queries is None:
+                return np.ones(len(queries), np.bool_)
+            wanted: Bools = (of_queries.of(queries) >= 0) == kept
+            return wanted
+
         def part(found: Grouped) -> Block:
-            stays = np.ones(len(found.queries), np.bool_)
-            if of_queries is not None:
-                stays = (of_queries.of(found.queries) >= 0) == kept
+            stays = wanted_queries(found.queries)
             wanted = stays[found.group]
             if of_docs is not None:
                 wanted &= of_docs.among(found) == kept
             emptied = stays & (np.bincount(found.group, wanted, len(stays)) == 0)
             empty = found.queries.take(np.flatnonzero(emptied)).to_list()
+            if found.block.empty:
+                before = Ids.of([*found.block.empty])
+                empty += before.take(np.flatnonzero(wanted_queries(before))).to_list()
             return replace(found.block.take(np.flatnonzero(wanted)), empty=empty)
 
         what = " and ".join(
@@ -169,7 +180,11 @@ class Altered(Documents):
         )
         said = f"{'some' if kept else 'all but some'} {what} of"
         listed = {key: _said(one) for key, one in (("queries", queries), ("docs", docs))}
-        return self._made(part, said, Judging(), {verb: listed})
+        found = self._made(part, said, self._each, {verb: listed})
+        if kept and not found.rows.length:
+            problem = f"nothing is left of the run {self.name!r:.80}"
+            raise InputError(problem, source=named(self.sources))
+        return found
 
     def __or__(self, other: Any) -> Self:
         """Return the rows of both; where both have a document for a query, the left one's.
@@ -185,16 +200,20 @@ class Altered(Documents):
         roles = self._numbers & other._numbers
         if "score" in roles:
             roles -= {"rank"}  # which each run numbers alone
-        elif self._numbers | other._numbers != frozenset():
+        elif {"score", "rank"} & (self._numbers | other._numbers):
             with_scores = "score" in self._numbers | other._numbers
             raise InputError(
                 f"{self.name!r:.80} | {other.name!r:.80}: "
                 + ("one has scores, the other none" if with_scores else "they have ranks alone"),
                 hint="fuse([...]) makes one run of several.",
             )
+        if "cost" in (self._numbers ^ other._numbers):
+            raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
         left, right = (one._whole(roles) for one in (self, other))
-        seen = self._documents(self)
-        both = joined([left, right.take(np.flatnonzero(~seen.among(_grouped(right))))])
+        seen = self._documents(self, left)
+        rest = np.flatnonzero(~seen.among(_grouped(right)))
+        added = replace(right.take(rest), left_out=right.left_out, empty=right.empty)
+        both = joined([left, added])
         return self._held(both, f"{self.name} | {other.name}", {"union": _of(other)}, roles)
 
     def rerank(self, by: Any, rest: Rest = "below") -> Self:
@@ -214,6 +233,9 @@ class Altered(Documents):
             raise InputError(f"the run {other.name!r:.80} has no scores to rerank by")
         scored = other._whole(frozenset({"score"}))
         score = np.asarray(scored.columns["score"], np.float64)
+        if not np.isfinite(score).all():
+            row = int(np.flatnonzero(~np.isfinite(score))[0])
+            raise scored.error(row, f"the score {score[row]}: documents without one go below it")
         there = self._documents(other, scored)
         judging = Judging()
 
@@ -224,12 +246,13 @@ class Altered(Documents):
                 new = _below(new, found, placed(found, judging).rank)
             kept = np.flatnonzero(~np.isnan(new))
             block = found.block.take(kept)
-            return replace(block, columns={"score": new[kept]})
+            costs = {role: column for role, column in block.columns.items() if role == "cost"}
+            columns = {"score": new[kept], **costs}
+            return replace(block, columns=columns, empty=found.block.empty)
 
         made = {"rerank": _of(other), "rest": rest}
-        return self._made(
-            ranked, f"by the scores of {other.name}:", judging, made, numbers={"score"}
-        )
+        numbers = {"score", *(self._numbers & {"cost"})}
+        return self._made(ranked, f"by the scores of {other.name}:", judging, made, numbers)
 
     def break_ties(self, by: Any) -> Self:
         """Return the same ranking, where documents of one score are in the order of another run.
@@ -254,18 +277,26 @@ class Altered(Documents):
             rows = np.lexsort((place.rank, second, place.tie_first, found.group))
             rank = np.arange(len(rows)) - np.repeat(found.starts[:-1], np.diff(found.starts)) + 1
             block = found.block.take(rows)
-            return replace(block, columns={"rank": rank})
+            costs = {role: column for role, column in block.columns.items() if role == "cost"}
+            return replace(block, columns={"rank": rank, **costs}, empty=found.block.empty)
 
         made = {"break_ties": _of(other)}
         said = f"ties in the order of {other.name}:"
-        return self._made(ordered, said, judging, made, numbers={"rank"})
+        return self._made(ordered, said, judging, made, {"rank", *(self._numbers & {"cost"})})
 
     # ---- how they are made ----------------------------------------------------------------------
 
     @property
     def _numbers(self) -> frozenset[Role]:
         numbers = self._rows.numbers
+        if self._rows.is_ranking:  # lists, whose places may be given as scores
+            numbers -= {"score"}
         return numbers if self.made_of is None else numbers - self.made_of.drops
+
+    @property
+    def _each(self) -> Judging:
+        """How rows are taken where none is ranked: as they are, repeated ones, too."""
+        return Judging(duplicates="each") if self.made_of is None else Judging()
 
     def _made(
         self,
@@ -273,7 +304,6 @@ class Altered(Documents):
         said: str,
         judging: Judging,
         recipe: Mapping[str, Any],
-        *,
         numbers: Iterable[Role] | None = None,
     ) -> Self:
         """Return the run of what becomes of each whole query."""
@@ -285,14 +315,13 @@ class Altered(Documents):
             for of_queries in wholes():
                 block = change(of_queries)
                 docs, query = block.doc.compact(), block.query.compact()
-                left_out, empty = of_queries.block.left_out, of_queries.block.empty
-                rows = replace(block, query=query, doc=docs, left_out=left_out)
-                found.append(replace(rows, empty=[*block.empty, *empty], given=None))
+                left_out = of_queries.block.left_out
+                found.append(replace(block, query=query, doc=docs, left_out=left_out, given=None))
             return found
 
         blocks = self.in_whole_queries(in_order(roles), judging, every)
-        block = joined(blocks)
-        if not len(block) and not block.empty:
+        block = joined(blocks) if blocks else no_rows(roles)
+        if not len(block) and not block.empty and blocks:
             raise InputError(
                 f"nothing is left of the run {self.name!r:.80}", source=named(self.sources)
             )
@@ -305,7 +334,9 @@ class Altered(Documents):
         def every(wholes: Callable[[], Iterable[Grouped]]) -> list[Block]:
             return [replace(one.block, given=None) for one in wholes()]
 
-        return joined(self.in_whole_queries(in_order(roles), Judging(), every))
+        roles = in_order(roles)
+        found = self.in_whole_queries(roles, self._each, every)
+        return joined(found) if found else no_rows(roles)
 
     # ---- what is named --------------------------------------------------------------------------
 
@@ -313,43 +344,59 @@ class Altered(Documents):
         """Return a run from data of any kind."""
         raise NotImplementedError
 
-    def _of_file(self, path: Any) -> "Self | Qrels | list[str]":
+    def _of_file(self, path: Any, what: str) -> "Self | Qrels | list[str]":
         """Open a file that names queries or documents: a run, judgments, or a list of ids."""
         from cranfield.data.qrels import read_qrels
         from cranfield.formats.columns import What
         from cranfield.formats.files import what_is
         from cranfield.formats.small.listed_ids import listed_ids
 
-        listed = listed_ids(os.fspath(path))
+        text = os.fspath(path)
+        if not (os.path.exists(text) or text == "-" or any(one in text for one in "*?[:")):
+            raise OptionError(
+                f"{what}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
+            )
+        listed = None if text == "-" else listed_ids(text)
         if listed is not None:
+            if listed[0] != _ROLES[what]:
+                raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
             return listed[1]
-        return self._as_run(path) if what_is(path) is What.RUN else read_qrels(path)
+        if what_is(path) is What.RUN:
+            return self._as_run(path)
+        return read_qrels(path, duplicates="first")
 
     def _documents(self, given: Any, block: Block | None = None) -> _Named:
-        """Return the documents that ids, judgments, a run, a file or a dict name."""
+        """Return the documents that ids, judgments, a run, a table, a file or a dict name."""
         from cranfield.data.qrels import Qrels
 
         if isinstance(given, str | os.PathLike):
-            given = self._of_file(given)
+            given = self._of_file(given, "docs")
+        elif is_table(given) and not isinstance(given, Qrels | Altered):
+            given = Qrels(given, duplicates="first")
         if isinstance(given, Qrels):
             return _of_pairs(ids_of(given.query_ids), given.query, given.docs)
         if isinstance(given, Altered):
             every = given._whole(()) if block is None else block
-            whole_ = _grouped(every)
-            return _of_pairs(whole_.queries, whole_.group, whole_.block.doc)
+            first = grouped(every, Judging(duplicates="first"))
+            return _of_pairs(first.queries, first.group, first.block.doc)
         if isinstance(given, Mapping):
-            lists = {str(query): [*dict.fromkeys(map(str, docs))] for query, docs in given.items()}
+            lists = {
+                as_text(query, "docs"): [*dict.fromkeys(_texts(docs, f"docs[{query!r:.40}]"))]
+                for query, docs in given.items()
+            }
             group = np.repeat(np.arange(len(lists)), [*map(len, lists.values())])
             docs = [doc for its in lists.values() for doc in its]
             return _of_pairs(Ids.of_texts([*lists]), group, Ids.of_texts(docs))
         return _Named(Places(Ids.of_texts([*dict.fromkeys(_texts(given, "docs"))])))
 
     def _queries(self, given: Any) -> Places:
-        """Return the queries that ids, judgments, a file or a dict name."""
+        """Return the queries that ids, judgments, a run, a table, a file or a dict name."""
         from cranfield.data.qrels import Qrels
 
         if isinstance(given, str | os.PathLike):
-            given = self._of_file(given)
+            given = self._of_file(given, "queries")
+        elif is_table(given) and not isinstance(given, Qrels | Altered):
+            given = Qrels(given, duplicates="first")
         if isinstance(given, Altered):
             block = given._whole(())
             ids = block.query.take(block.query.begins()).to_list()
@@ -358,13 +405,17 @@ class Altered(Documents):
             return Places(ids_of(given.query_ids))
         return Places(Ids.of_texts([*dict.fromkeys(_texts(given, "queries"))]))
 
+    def ranked_by(self, order: Order) -> Order:
+        """Return by what the run is ranked if `order` is asked for."""
+        raise NotImplementedError
+
     def _refuse_spans(self) -> None:
         """Raise OptionError for a run of spans, whose ids are documents only beside judgments."""
         from cranfield.data.spans import Spans
 
-        if isinstance(self.made_of, Spans):
+        if isinstance(self.made_of, Spans) or {"start", "end"} <= self._rows.numbers:
             raise OptionError(
-                f"the run {self.name!r:.80} is one of spans: take its rows first, then spans(...)"
+                f"the run {self.name!r:.80} is one of spans: take rows before it is read as spans"
             )
 
     def _held(
@@ -379,18 +430,22 @@ class Altered(Documents):
         begins = block.query.take(block.query.begins()).to_list()
         if len(set(begins)) < len(begins):
             block = together(block)
-        n = len(set(begins)) + len(block.empty)
+        there = set(begins)
+        empty = [one for one in dict.fromkeys(block.empty) if one not in there]
+        block, n = replace(block, empty=empty), len(there) + len(empty)
         form = f"{said} ({queries_of(n)}, {number_of(len(block), 'row')})"
         roles = self._numbers if numbers is None else numbers
         found = self._with(HeldRows(block, self._rows, form, roles), None)
-        found.recipe = {"cranfield": __version__, "run": _of(self), **recipe}
+        made = {"cranfield": __version__, "run": _of(self), **recipe}
+        found.recipe = MappingProxyType(made)
         return found
 
 
 def _grouped(block: Block) -> Grouped:
-    from cranfield.data.order import grouped
+    return grouped(block, Judging(duplicates="each"))
 
-    return grouped(block)
+
+_ROLES = {"queries": "query_id", "docs": "doc_id"}
 
 
 def _below(new: Floats, found: Grouped, rank: Ints) -> Floats:
@@ -400,7 +455,9 @@ def _below(new: Floats, found: Grouped, rank: Ints) -> Floats:
     np.fmin.at(lowest, found.group, np.where(np.isnan(new), np.inf, new))
     lowest = np.where(np.isfinite(lowest), lowest, 0.0)
     # A step is one that single precision shows, in which trec_eval compares.
-    steps = np.maximum(1.0, 2 * np.spacing(np.abs(lowest).astype(np.float32)).astype(np.float64))
+    within = np.minimum(np.abs(lowest), 1e38).astype(np.float32)
+    steps = np.maximum(1.0, 2 * np.spacing(within).astype(np.float64))
+    steps = np.where(np.abs(lowest) > 1e38, 2 * np.spacing(np.abs(lowest)), steps)
     missing = np.flatnonzero(np.isnan(new))
     missing = missing[np.lexsort((rank[missing], found.group[missing]))]
     group = found.group[missing]
@@ -415,15 +472,18 @@ def _of_pairs(queries: Ids, group: Ints, docs: Ids) -> _Named:
 
 
 def _texts(given: Any, what: str) -> list[str]:
+    """Return ids as texts; refuse what is no list of ids."""
     try:
-        found = [*given]
+        found = [given] if isinstance(given, str | bytes) else [*given]
     except TypeError:
         found = [None]
-    if not all(isinstance(one, str) for one in found):
+    lists = not isinstance(given, str | bytes)
+    if not lists or not all(is_whole(one) or isinstance(one, str) for one in found):
         raise OptionError(
-            f"{what}={given!r:.80}: expected ids, as text; or judgments, a run, a dict or a file"
+            f"{what}={given!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a run, a table, a "
+            "file or a dict of lists"
         )
-    return found
+    return [as_text(one, what) for one in found]
 
 
 def _of(run: Altered) -> Any:

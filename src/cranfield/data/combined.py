@@ -12,6 +12,7 @@ from cranfield.arrays.rows import changes
 from cranfield.arrays.slots import numbered
 from cranfield.data.relevance import Judgments
 from cranfield.errors import InputError, OptionError, printable
+from cranfield.formats.block import LeftOut
 from cranfield.formats.source import named
 from cranfield.formats.values import graded
 from cranfield.notes import Note
@@ -41,7 +42,6 @@ def merged_grades(
     all_docs = Ids.joined(list(docs))
     grade = np.concatenate([np.asarray(one.grade, np.float64) for one in several])
     first, pair = numbered(group, all_docs)
-    pair = _in_order_of(pair, first)
     n = len(first)
     first = np.full(n, len(pair))
     np.minimum.at(first, pair, np.arange(len(pair)))
@@ -78,7 +78,8 @@ def merged_grades(
         top_of_all=_top(several),
         form=text,
         sources=[source for one in several for source in one.sources],
-        left_out=sum((one.left_out for one in several[1:]), several[0].left_out),
+        left_out=sum((one.left_out for one in several), LeftOut()),
+        repeated=sum((one.repeated for one in several), LeftOut()),
         notes=(*(note for one in several for note in one.notes), note),
         graded=any(one.graded for one in several),
     )
@@ -89,15 +90,6 @@ def _top(several: Sequence[Judgments]) -> float | None:
     stated = [one.top_of_all for one in several if one.top_of_all is not None]
     highest = [float(np.max(one.grade, initial=0)) for one in several]
     return max([*stated, *highest]) if stated else None
-
-
-def _in_order_of(pair: Ints, rows: Ints) -> Ints:
-    """Return pairs numbered by their first rows, which are `rows` or above them."""
-    first = np.full(len(rows), len(pair))
-    np.minimum.at(first, pair, np.arange(len(pair)))
-    place = np.empty(len(rows), np.int64)
-    place[first.argsort()] = np.arange(len(rows))
-    return place[pair]
 
 
 def _latest(pair: Ints, grade: Floats, n: int) -> Floats:

@@ -240,6 +240,8 @@ class Qrels(Judgments):
         {'q1': {'d1': 2, 'd2': 0}, 'q2': {'d3': 1}}
         """
         one_of("differing", differing, get_args(DifferingGrades))
+        if any(isinstance(one, list | tuple) for one in others):
+            raise OptionError("merge takes judgments one by one: merge(second, third)")
         every = [self, *(as_qrels(one) for one in others)]
         docs, query = [one.docs for one in every], [one.query for one in every]
         return Qrels(merged_grades([one._judgments for one in every], docs, query, differing))
@@ -261,7 +263,8 @@ class Qrels(Judgments):
         drawn = np.sort(np.random.default_rng(seed).permutation(n_all)[:n])
         if of == "queries":
             return self.of([self.query_ids[code] for code in drawn.tolist()])
-        return Qrels(drawn_rows(replace(self._judgments, documents=self.docs), self.query, drawn))
+        held = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
+        return Qrels(drawn_rows(held, self.query, drawn))
 
     def at(self, rows: Ints) -> "Qrels":
         """Return some judgments, by their rows, in order; every query is still there."""

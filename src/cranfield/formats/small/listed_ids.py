@@ -1,5 +1,6 @@
 """Files that list ids: one to a line, of queries or of documents, as the first line says."""
 
+import re
 from typing import Literal
 
 from cranfield.errors import InputError
@@ -13,13 +14,27 @@ Listed = Literal["query_id", "doc_id"]
 def listed_ids(path: str) -> tuple[Listed, list[str]] | None:
     """Return what a file lists, and the ids; None if its first line is not `query_id` or `doc_id`.
 
-    Raises InputError for a file of that name alone.
+    Raises InputError for a file of that line alone, and for a list of something else.
     """
     source = Source(path)
-    first = first_line(source)
+    first = first_line(source).strip('"').lower()
     if first not in ("query_id", "doc_id"):
+        if first.isprintable() and re.fullmatch(r"[^\s,;|{\[]+", first):
+            raise InputError(
+                "the first line has one field",
+                source=source.name,
+                hint="A list of ids begins with the line query_id or doc_id.",
+            )
         return None
-    ids = [line for one in text_of(source).splitlines()[1:] if (line := one.strip())]
+    lines = [one.strip(" \t\r") for one in text_of(source).split("\n")[1:]]
+    ids = [
+        one[1:-1] if one[:1] == one[-1:] == '"' and len(one) > 2 else one for one in lines if one
+    ]
     if not ids:
         raise InputError("holds no id", source=source.name)
     return ("query_id" if first == "query_id" else "doc_id"), [*dict.fromkeys(ids)]
+
+
+def _unquoted(text: str) -> str:
+    """Return an id as it is, or, if it is quoted as in CSV, what the quotes hold."""
+    return text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
