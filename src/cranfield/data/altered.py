@@ -295,7 +295,7 @@ class Altered(Documents):
 
     @property
     def _each(self) -> Judging:
-        """How rows are taken where none is ranked: as they are, repeated ones, too."""
+        """How rows are taken without ranking them: as they are, repeated ones, too."""
         return Judging(duplicates="each") if self.made_of is None else Judging()
 
     def _made(
