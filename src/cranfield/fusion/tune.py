@@ -38,9 +38,9 @@ from cranfield.render.numbers import (
     number,
     number_of,
     percent,
-    plain,
     probability,
     queries_of,
+    short,
     signed,
     some,
 )
@@ -246,7 +246,7 @@ class Tuned(Shown):
         times = [list(self.chosen.values()).count(i) for i in order]
         rows = [
             [
-                *(plain(one) for one in self.settings[i].values()),
+                *(short(one) for one in self.settings[i].values()),
                 number(self.means[i]),
                 _bar(self.means[i], low, high),
                 f"{times[i]}" if times[i] else "",
@@ -274,7 +274,7 @@ def _bar(mean: float, low: float, high: float) -> str:
 
 
 def _in_words(setting: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {plain(value)}" for name, value in setting.items())
+    return ", ".join(f"{name} {short(value)}" for name, value in setting.items())
 
 
 @watched
@@ -478,7 +478,7 @@ def _folds(how: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:
     if is_whole(how.folds):
         k = int(how.folds)
         if k > n:
-            raise OptionError(f"folds={k}: there are {queries_of(n)}")
+            raise OptionError(f"folds={k}: expected at most the number of queries, {n:,}")
         order = np.random.default_rng(how.seed).permutation(n)
         fold = np.empty(n, np.int64)
         fold[order] = np.arange(n) % k
