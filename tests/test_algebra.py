@@ -159,7 +159,7 @@ def test_the_union_has_the_rows_of_both(tmp_path: Path, seed: int) -> None:
     with pytest.raises(InputError, match="one has scores, the other none"):
         _ = Run([("q", "a"), ("q", "b")]) | Run([("q", "a", 1.0)])
     with pytest.raises(TypeError):
-        _ = Run(one) | {"q": {"a": 1.0}}  # type: ignore[operator]
+        _ = Run(one) | {"q": {"a": 1.0}}
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -291,7 +291,7 @@ def test_small_values_are_not_lost_beside_large_ones() -> None:
     assert [*twice] == [*one]
     falling = {"q": {f"d{i:03d}": math.exp(-i) for i in range(700)}}
     for method in ("sum", "mnz", "anz", "mixed", "gmnz"):
-        found: Any = fuse([falling, falling], method, norm="max")  # type: ignore[arg-type]
+        found: Any = fuse([falling, falling], method, norm="max")
         assert [*found.to_dict()["q"]] == [*falling["q"]]
         assert min(found.to_dict()["q"].values()) > 0
     wide = [{"q": {"a": 1e30, "b": 1.0, "c": 2.0}}, {"q": {"b": 0.5}}]
@@ -345,7 +345,7 @@ def test_powers_and_logarithms_have_the_bits_of_the_c_library() -> None:
 def test_a_zero_is_of_runs_that_have_the_query() -> None:
     one, other = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}, {"q1": {"a": 1.0}}
     for method in ("min", "med", "anz"):
-        found: Any = fuse([one, other, other], method, norm="max", absent="zero")  # type: ignore[arg-type]
+        found: Any = fuse([one, other, other], method, norm="max", absent="zero")
         with pytest.warns(CranfieldWarning, match="each is fused from the runs that have it"):
             assert found.to_dict()["q2"] == {"a": 1.0, "b": 0.5}
 

@@ -125,4 +125,4 @@ def test_one_difference_on_all_queries_is_told() -> None:
     assert text in str(judged)
     with pytest.warns(CranfieldWarning, match="The same difference"):
         pair = compare({"old": old, "new": new}, test="bayes")["score"]["new"]
-    assert pair.probability_better is pair.probability_worse is pair.verdict is None
+    assert (pair.probability_better, pair.probability_worse, pair.verdict) == (None, None, None)

@@ -256,7 +256,7 @@ def test_ends_are_in_the_range_of_what_they_limit() -> None:
     other = {q: docs[::-1] if i == 0 else docs for i, q in enumerate(qrels)}
     its = reproduce(qrels, one, other, "RR")["RR"]["run"]
     taus = [-1.0, 1.0, 1.0, 1.0]
-    half = float(stats.t.ppf(0.975, 3)) * np.std(taus, ddof=1) / 2
+    half = float(stats.t.ppf(0.975, 3)) * float(np.std(taus, ddof=1)) / 2
     assert its.quantities["kendall_union"] == Estimate(0.5, max(-1.0, 0.5 - half), 1.0)
     assert its.quantities["rbo"].high == 1.0
 

@@ -82,7 +82,7 @@ def test_the_choice_of_each_fold_is_that_of_a_loop(seed: int) -> None:
     assert (found.pair.low, found.pair.high) == pytest.approx((want.low, want.high))
     of_all = {w: sum(its.values()) / 30 for w, its in tried.items()}
     assert found.means == pytest.approx([*of_all.values()])
-    assert of_all[tuple(round(4 * one) for one in found.best.values())] == pytest.approx(  # type: ignore[index]
+    assert of_all[tuple(round(4 * one) for one in found.best.values())] == pytest.approx(
         max(of_all.values())
     )
     assert evaluate(qrels, found.run, "AP")["AP"] == pytest.approx(max(of_all.values()))
@@ -92,7 +92,7 @@ def test_the_choice_of_each_fold_is_that_of_a_loop(seed: int) -> None:
             for q in query_ids
         ]
         for w, its in tried.items()
-    }  # type: ignore[index]
+    }
     close = sum(
         -np.mean(gap) <= (np.std(gap, ddof=1) / math.sqrt(30) or 1e-9) for gap in gaps.values()
     )
