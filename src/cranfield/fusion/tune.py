@@ -270,7 +270,7 @@ class Tuned(Shown):
 def _bar(mean: float, low: float, high: float) -> str:
     """Return a bar of ten characters between the lowest and the highest mean."""
     share = (mean - low) / (high - low) if high > low else 1.0
-    return ("\N{FULL BLOCK}" * max(1, round(10 * share))).ljust(10)
+    return ("=" * max(1, round(10 * share))).ljust(10)
 
 
 def _in_words(setting: Mapping[str, float]) -> str:
