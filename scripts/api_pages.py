@@ -163,7 +163,7 @@ INTERNAL = {
     "Qrels": "at check_whole codes_of doc_lists docs ideal in_groups of query range_of_grades "
     "replaced sampling slots spans",
     "QueryDifferences": "of_runs",
-    "Run": "apart blocks every_row form held is_text numbers of ranked_by ranking rankings roles "
+    "Run": "apart blocks every_row form held is_text made_from numbers of ranked_by ranking rankings roles "
     "skipping",
     "Scores": "cells columns of plain",
     "Shown": "in_form",

@@ -34,7 +34,7 @@ from cranfield.comparison.noninferiority import (
     queries_to_pass,
     unchanged_to_pass,
 )
-from cranfield.comparison.remarks import on_its_mean
+from cranfield.comparison.remarks import on_its_mean, up_to
 from cranfield.comparison.scale import cut, is_geometric
 from cranfield.comparison.settings import (
     Alignment,
@@ -469,10 +469,10 @@ def _ill_shaped(
     for one, skew in zip(verdicts, skews.tolist(), strict=True):
         doubt = doubt_of(paired.n_units, one.changed_units, skew)
         if doubt == "constant":
-            more = 1 - settings.alpha ** (1 / paired.n_units)
+            n = paired.n_units
             said = (
-                f"the same difference on all {paired.n_units:,} {units}, so that the limits have "
-                f"no width; of other {units}, up to {100 * more:.2g} % may have another."
+                f"the same difference on all {n:,} {units}, so that the limits have no width; of "
+                f"other {units}, {up_to(n, settings.alpha)} may have another."
             )
             yield Note("constant", "warning", said, one.n, f"{one.system} ({one.measure})")
         if doubt == "skewed":

@@ -106,12 +106,13 @@ def _with_a_grade(judged: Qrels) -> Qrels:
 
 def _unknown(source: Evaluated, judged: Qrels) -> Iterator[Note]:
     """Warn of labelled documents that the model did not label, and no run has."""
-    ids = [one for one in judged.query_ids if one in set(source.qrels.query_ids)]
+    there = set(source.qrels.query_ids)
+    ids = [one for one in judged.query_ids if one in there]
     known = {query: set(docs) for query, docs in source.qrels.of(ids).to_dict().items()}
     for run in source.runs.values():
         rankings = run.rankings(ids, source.judging)
         for query in ids:
-            known.setdefault(query, set()).update(rankings[query].of(query).docs)
+            known[query].update(rankings[query].of(query).docs)
     labelled = judged.of(ids).to_dict()
     unknown = [(q, doc) for q, docs in labelled.items() for doc in docs if doc not in known[q]]
     if unknown:

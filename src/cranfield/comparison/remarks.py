@@ -100,6 +100,11 @@ def on_its_mean(measure: Measure | None) -> Iterator[Note]:
         yield Note("mean-of-sum", "info", text)
 
 
+def up_to(n: int, alpha: float) -> str:
+    """Return what share of all queries, at most, may be unlike n that are alike, in words."""
+    return f"up to {100 * (1 - alpha ** (1 / n)):.2g} %"
+
+
 def of_few(n: int, units: str) -> Iterator[Note]:
     """Yield a note if there are few queries, or clusters of queries: `units` has the word."""
     if n < FEW:
@@ -176,22 +181,19 @@ def _doubts(
         of.setdefault(doubt, []).append(pair)
     in_clusters = pairs[0].clusters is not None
     n, units = pairs[0].clusters or pairs[0].n, "clusters" if in_clusters else "queries"
-    if same := of.get("identical"):
-        more = 1 - settings.alpha ** (1 / n)
-        text = (
-            f"Identical on all {pairs[0].n:,} queries: "
-            f"{some([_named(one, settings) for one in same])}. Of other {units}, up to "
-            f"{100 * more:.2g} % may differ."
-        )
-        yield Note("identical", "warning", text, n, count=len(same))
-    if same := of.get("constant"):
-        more = 1 - settings.alpha ** (1 / n)
-        text = (
-            f"The same difference on all {n:,} {units}, so that its interval has no width: "
-            f"{some([_named(one, settings) for one in same])}. Of other {units}, up to "
-            f"{100 * more:.2g} % may have another."
-        )
-        yield Note("constant", "warning", text, n, count=len(same))
+    said: tuple[tuple[Doubt, str, str], ...] = (
+        ("identical", f"Identical on all {pairs[0].n:,} queries", "differ"),
+        (
+            "constant",
+            f"The same difference on all {n:,} {units}, so that its interval has no width",
+            "have another",
+        ),
+    )
+    for doubt, what, others in said:
+        if same := of.get(doubt):
+            names = some([_named(one, settings) for one in same])
+            text = f"{what}: {names}. Of other {units}, {up_to(n, settings.alpha)} may {others}."
+            yield Note(doubt, "warning", text, n, count=len(same))
     few = of.get("few-changes", [])
     if len(few) > _LISTED:
         shown = [f"{_named(one, settings)} ({_changed(one)})" for one in few]
@@ -209,10 +211,10 @@ def _doubts(
             for one in pair.changes
         ]
         few_of = f"only {changed} of {n:,} {units}"
-        said = f"{few_of} {differ}"
+        which = f"{few_of} {differ}"
         if settings.baseline is not None:  # the source is the system alone
-            said = f"differs from {pair.other} on {few_of}"
-        text = f"{said}{': ' * bool(shown)}{', '.join(shown)}. {_SO_FEW}."
+            which = f"differs from {pair.other} on {few_of}"
+        text = f"{which}{': ' * bool(shown)}{', '.join(shown)}. {_SO_FEW}."
         yield Note("few-changes", "warning", text, changed, _named(pair, settings))
     if skewed := of.get("skewed"):
         text = (

@@ -5,7 +5,7 @@ Each is read once, block by block, and what is kept is held in memory. Nothing i
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 Rest = Literal["below", "drop"]
 _ONE_ORDER: tuple[Ties, ...] = ("document", "ascending", "given")
-
-#: Queries, as their ids, or those of judgments or of a run.
-QueriesLike = "Collection[str] | Qrels | Mapping[str, Any]"
 
 
 class _Named(NamedTuple):
@@ -180,11 +177,7 @@ class Altered(Documents):
         )
         said = f"{'some' if kept else 'all but some'} {what} of"
         listed = {key: _said(one) for key, one in (("queries", queries), ("docs", docs))}
-        found = self._made(part, said, self._each, {verb: listed})
-        if kept and not found.rows.length:
-            problem = f"nothing is left of the run {self.name!r:.80}"
-            raise InputError(problem, source=named(self.sources))
-        return found
+        return self._made(part, said, self._each, {verb: listed}, needs_rows=kept)
 
     def __or__(self, other: Any) -> Self:
         """Return the rows of both; where both have a document for a query, the left one's.
@@ -211,10 +204,10 @@ class Altered(Documents):
             raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
         left, right = (one._whole(roles) for one in (self, other))
         seen = self._documents(self, left)
-        rest = np.flatnonzero(~seen.among(_grouped(right)))
+        rest = np.flatnonzero(~seen.among(grouped(right, other._each)))
         added = replace(right.take(rest), left_out=right.left_out, empty=right.empty)
         both = joined([left, added])
-        return self._held(both, f"{self.name} | {other.name}", {"union": _of(other)}, roles)
+        return self._held(both, f"{self.name} | {other.name}", {"union": other.made_from}, roles)
 
     def rerank(self, by: Any, rest: Rest = "below") -> Self:
         """Return the same documents with the scores of another run, as of a reranker.
@@ -231,7 +224,7 @@ class Altered(Documents):
         other = self._as_run(by)
         if not other.has_scores:
             raise InputError(f"the run {other.name!r:.80} has no scores to rerank by")
-        scored = other._whole(frozenset({"score"}))
+        scored = other._whole({"score"}, Judging())
         score = np.asarray(scored.columns["score"], np.float64)
         if not np.isfinite(score).all():
             row = int(np.flatnonzero(~np.isfinite(score))[0])
@@ -245,14 +238,11 @@ class Altered(Documents):
             if rest == "below":
                 new = _below(new, found, placed(found, judging).rank)
             kept = np.flatnonzero(~np.isnan(new))
-            block = found.block.take(kept)
-            costs = {role: column for role, column in block.columns.items() if role == "cost"}
-            columns = {"score": new[kept], **costs}
-            return replace(block, columns=columns, empty=found.block.empty)
+            return _with(found.block.take(kept), "score", new[kept], found.block.empty)
 
-        made = {"rerank": _of(other), "rest": rest}
-        numbers = {"score", *(self._numbers & {"cost"})}
-        return self._made(ranked, f"by the scores of {other.name}:", judging, made, numbers)
+        made = {"rerank": other.made_from, "rest": rest}
+        said = f"by the scores of {other.name}:"
+        return self._made(ranked, said, judging, made, by="score")
 
     def break_ties(self, by: Any) -> Self:
         """Return the same ranking, where documents of one score are in the order of another run.
@@ -266,7 +256,7 @@ class Altered(Documents):
         {'q1': {'d3': -1.0, 'd1': -2.0, 'd2': -3.0}}
         """
         other, judging = self._as_run(by), Judging()
-        whole_of = other._whole(other._numbers)
+        whole_of = other._whole(other._numbers, judging)
         there = self._documents(other, whole_of)
         rank_there = placed(other.grouped(whole_of, judging), judging).rank
 
@@ -276,15 +266,21 @@ class Altered(Documents):
             second = np.where(at >= 0, rank_there[at], last) if len(rank_there) else at
             rows = np.lexsort((place.rank, second, place.tie_first, found.group))
             rank = np.arange(len(rows)) - np.repeat(found.starts[:-1], np.diff(found.starts)) + 1
-            block = found.block.take(rows)
-            costs = {role: column for role, column in block.columns.items() if role == "cost"}
-            return replace(block, columns={"rank": rank, **costs}, empty=found.block.empty)
+            return _with(found.block.take(rows), "rank", rank, found.block.empty)
 
-        made = {"break_ties": _of(other)}
+        made = {"break_ties": other.made_from}
         said = f"ties in the order of {other.name}:"
-        return self._made(ordered, said, judging, made, {"rank", *(self._numbers & {"cost"})})
+        return self._made(ordered, said, judging, made, by="rank")
 
     # ---- how they are made ----------------------------------------------------------------------
+
+    @property
+    def made_from(self) -> Any:
+        """What this run is, for the recipe of another: its own recipe, or where it comes from."""
+        if self.recipe:
+            return dict(self.recipe)
+        made_of = "" if self.made_of is None else f"; {self.made_of.said}"
+        return f"{named(self.sources) or self._rows.form}{made_of}"
 
     @property
     def _numbers(self) -> frozenset[Role]:
@@ -304,9 +300,15 @@ class Altered(Documents):
         said: str,
         judging: Judging,
         recipe: Mapping[str, Any],
-        numbers: Iterable[Role] | None = None,
+        *,
+        by: Role | None = None,
+        needs_rows: bool = False,
     ) -> Self:
-        """Return the run of what becomes of each whole query."""
+        """Return the run of what becomes of each whole query.
+
+        `by` is what it is ranked by then; None: as before. `needs_rows`: whether queries without
+        documents alone are nothing.
+        """
         self._refuse_spans()
         roles = self._numbers
 
@@ -321,28 +323,33 @@ class Altered(Documents):
 
         blocks = self.in_whole_queries(in_order(roles), judging, every)
         block = joined(blocks) if blocks else no_rows(roles)
-        if not len(block) and not block.empty and blocks:
+        if blocks and not len(block) and (needs_rows or not block.empty):
             raise InputError(
                 f"nothing is left of the run {self.name!r:.80}", source=named(self.sources)
             )
+        numbers = self._numbers if by is None else {by, *(self._numbers & {"cost"})}
         return self._held(block, f"{said} {self.name}", recipe, numbers)
 
-    def _whole(self, roles: Iterable[Role]) -> Block:
-        """Return all rows, each document of a query once."""
+    def _whole(self, roles: Iterable[Role], judging: Judging | None = None) -> Block:
+        """Return all rows, those of a query together; `judging` says which of a document count."""
         self._refuse_spans()
 
         def every(wholes: Callable[[], Iterable[Grouped]]) -> list[Block]:
             return [replace(one.block, given=None) for one in wholes()]
 
         roles = in_order(roles)
-        found = self.in_whole_queries(roles, self._each, every)
+        found = self.in_whole_queries(roles, judging or self._each, every)
         return joined(found) if found else no_rows(roles)
 
     # ---- what is named --------------------------------------------------------------------------
 
-    def _as_run(self, data: Any) -> Self:
-        """Return a run from data of any kind."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # `Run` has them
+
+        def _as_run(self, data: Any) -> Self:
+            """Return a run from data of any kind."""
+
+        def ranked_by(self, order: Order) -> Order:
+            """Return by what the run is ranked if `order` is asked for."""
 
     def _of_file(self, path: Any, what: str) -> "Self | Qrels | list[str]":
         """Open a file that names queries or documents: a run, judgments, or a list of ids."""
@@ -405,10 +412,6 @@ class Altered(Documents):
             return Places(ids_of(given.query_ids))
         return Places(Ids.of_texts([*dict.fromkeys(_texts(given, "queries"))]))
 
-    def ranked_by(self, order: Order) -> Order:
-        """Return by what the run is ranked if `order` is asked for."""
-        raise NotImplementedError
-
     def _refuse_spans(self) -> None:
         """Raise OptionError for a run of spans, whose ids are documents only beside judgments."""
         from cranfield.data.spans import Spans
@@ -423,8 +426,9 @@ class Altered(Documents):
         block: Block,
         said: str,
         recipe: Mapping[str, Any],
-        numbers: Iterable[Role] | None = None,
+        numbers: Iterable[Role],
     ) -> Self:
+        """Return the run of some rows; those of a query may be in several places."""
         from cranfield.data.regroup import together
 
         begins = block.query.take(block.query.begins()).to_list()
@@ -434,15 +438,16 @@ class Altered(Documents):
         empty = [one for one in dict.fromkeys(block.empty) if one not in there]
         block, n = replace(block, empty=empty), len(there) + len(empty)
         form = f"{said} ({queries_of(n)}, {number_of(len(block), 'row')})"
-        roles = self._numbers if numbers is None else numbers
-        found = self._with(HeldRows(block, self._rows, form, roles), None)
-        made = {"cranfield": __version__, "run": _of(self), **recipe}
+        found = self._with(HeldRows(block, self._rows, form, numbers), None)
+        made = {"cranfield": __version__, "run": self.made_from, **recipe}
         found.recipe = MappingProxyType(made)
         return found
 
 
-def _grouped(block: Block) -> Grouped:
-    return grouped(block, Judging(duplicates="each"))
+def _with(block: Block, role: Role, column: Floats | Ints, empty: Sequence[bytes]) -> Block:
+    """Return rows with a column that ranks them in place of others, and with their costs."""
+    costs = {name: one for name, one in block.columns.items() if name == "cost"}
+    return replace(block, columns={role: column, **costs}, empty=empty)
 
 
 _ROLES = {"queries": "query_id", "docs": "doc_id"}
@@ -486,17 +491,10 @@ def _texts(given: Any, what: str) -> list[str]:
     return [as_text(one, what) for one in found]
 
 
-def _of(run: Altered) -> Any:
-    """Return what a run is, for the recipe of another: how it was made, or where it is from."""
-    if run.recipe:
-        return dict(run.recipe)
-    return f"{run.name}: {named(run.sources) or run.rows.form}"
-
-
 def _said(given: Any) -> Any:
     """Return what was named, for the recipe: what it is, and how much if that is known."""
     if given is None or isinstance(given, str | os.PathLike):
         return given if given is None else printable(str(given))
     if isinstance(given, Altered):
-        return _of(given)
+        return given.made_from
     return f"{type(given).__name__} of {len(given):,}" if hasattr(given, "__len__") else "ids"

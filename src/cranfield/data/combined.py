@@ -32,7 +32,12 @@ def merged_grades(
 ) -> Judgments:
     """Return the judgments of all, each document of a query once; `docs` and `query` have rows."""
     for one in several:
-        _refuse_odd(one, "are merged")
+        _refuse_groups(one)
+        if one.columns:
+            raise OptionError(
+                f"judgments with a column {printable(sorted(one.columns)[0])}, of "
+                f"{named(one.sources) or 'the qrels'}, are not merged: others do not have it"
+            )
     ids = [ids_of(one.query_ids) for one in several]
     every = Ids.joined(ids)
     queries = every.take(every.numbers().argsort(kind="stable"))
@@ -115,7 +120,7 @@ def drawn_rows(
     judged: Judgments, query: Ints, rows: Ints, *, keep_empty: bool = False
 ) -> Judgments:
     """Return some of the judgments; queries without any are not there, unless these are kept."""
-    _refuse_odd(judged, "are drawn one by one")
+    _refuse_groups(judged)
     codes = np.arange(len(judged.query_ids)) if keep_empty else np.unique(query[rows])
     counts = np.bincount(query[rows], minlength=len(judged.query_ids))[codes]
     docs = judged.documents
@@ -131,13 +136,7 @@ def drawn_rows(
     )
 
 
-def _refuse_odd(judged: Judgments, what: str) -> None:
-    """Refuse judgments whose documents have more than a grade."""
-    if judged.groups is not None or judged.by_group is not None:
-        raise OptionError(f"judgments in groups, as by subtopic, cannot be judgments that {what}")
-    if judged.columns and what == "are merged":
-        column = printable(sorted(judged.columns)[0])
-        raise OptionError(
-            f"judgments with a column {column}, of "
-            f"{named(judged.sources) or 'the qrels'}, cannot be judgments that {what}"
-        )
+def _refuse_groups(judged: Judgments) -> None:
+    """Refuse judgments whose documents have more than one grade."""
+    if judged.groups is not None:
+        raise OptionError("judgments in groups, as by subtopic, are not merged or drawn one by one")

@@ -121,7 +121,7 @@ def fuse(
         **({way.parameter: getattr(how, way.parameter)} if way.parameter else {}),
         **({"weights": weights.tolist()} if way.is_weighted else {}),
         **judging.unusual(),
-        "runs": {one: _of_run(run) for one, run in several.items()},
+        "runs": {one: run.made_from for one, run in several.items()},
     }
     elsewhere = _ELSEWHERE if len({*weights.tolist()}) > 1 else (*_ELSEWHERE, "weights")
     said = (f"{key} {_shown(recipe[key])}" for key in recipe if key not in elsewhere)
@@ -132,14 +132,6 @@ def fuse(
 
 
 _ELSEWHERE = ("cranfield", "method", "runs")
-
-
-def _of_run(run: Run) -> Any:
-    """Return what a run is, for the recipe: how it was made, or its file."""
-    if run.recipe:
-        return dict(run.recipe)
-    made_of = "" if run.made_of is None else f"; {run.made_of.said}"
-    return f"{run.source}{made_of}" if run.source else run.form
 
 
 def _shown(value: Any) -> str:

@@ -21,7 +21,7 @@ from cranfield.measures import Measure
 from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.extremes import ROUNDING, Linear, Ratio
 from cranfield.scoring.joint_bounds import pair_bounds
-from cranfield.scoring.unjudged import Unjudged
+from cranfield.scoring.unjudged import unjudged_with_ids
 
 
 class Deciding(NamedTuple):
@@ -67,7 +67,7 @@ def deciding(
     some = judgments.of(query_ids)
     query_ids = [*some.query_ids]
     kind = Linear(measure, some) if measure.linear == "exact" else Ratio(measure, some)
-    documents, at, moved = _moved(kind, some, list(runs.values()), query_ids, judging)
+    docs, at, moved = _moved(kind, some, list(runs.values()), judging)
     first, second = (its.per_query(measure) for its in (one, other))
     difference = np.array([first[query] - second[query] for query in query_ids])
     low, high = kind.ends(at, moved, difference)
@@ -82,7 +82,7 @@ def deciding(
         return float(means(left[0][:, None])[0]), float(means(left[1][:, None])[0])
 
     return Deciding(
-        [documents[i] for i in order.tolist()],
+        [(query_ids[query], docs[i]) for query, i in zip(at.tolist(), order.tolist(), strict=True)],
         float(means(difference[:, None])[0]),
         *ends_after(0),
         _least(ends_after, len(order)),
@@ -101,34 +101,14 @@ def _least(ends_after: Callable[[int], tuple[float, float]], n: int) -> int | No
 
 
 def _moved(
-    kind: Linear | Ratio,
-    judgments: Qrels,
-    runs: Sequence[Run],
-    query_ids: Sequence[str],
-    judging: Judging,
-) -> tuple[list[tuple[str, str]], Ints, Floats]:
+    kind: Linear | Ratio, judgments: Qrels, runs: Sequence[Run], judging: Judging
+) -> tuple[Sequence[str], Ints, Floats]:
     """Return the unjudged documents, each one's query, and what it adds to the difference."""
-    judged = [set(docs) for docs in judgments.doc_lists]
-    place = {query: i for i, query in enumerate(judgments.query_ids)}
-    number: dict[tuple[str, str], int] = {}
-    deepest = min(kind.deepest, judging.depth or ENDLESS)
-    columns = []
-    for run in runs:
-        rankings = run.rankings(query_ids, judging)
-        rows: list[tuple[int, int, int]] = []
-        n_retrieved = np.zeros(len(query_ids), np.int64)
-        for i, query in enumerate(query_ids):
-            docs = list(rankings[query].of(query).docs)[: judging.depth]
-            n_retrieved[i] = len(docs)
-            known = judged[place[query]]
-            for rank, doc in enumerate(docs[:deepest], 1):
-                if doc not in known:
-                    rows.append((i, rank, number.setdefault((query, doc), len(number))))
-        table = np.array(rows, np.int64).reshape(-1, 3).T
-        unjudged = Unjudged(table[0], table[1], table[2], n_retrieved)
-        columns.append((unjudged, kind.weights(unjudged)))
-    at, moved = np.zeros(len(number), np.int64), np.zeros(len(number))
-    for sign, (unjudged, weight) in zip((1, -1), columns, strict=True):
-        at[unjudged.document] = unjudged.query
-        moved[unjudged.document] += sign * weight
-    return [*number], at, moved
+    depth = min(kind.deepest, judging.depth or ENDLESS)
+    both, ids = unjudged_with_ids(judgments, runs, depth, judging)
+    at, moved = np.full(len(ids), -1), np.zeros(len(ids))
+    for sign, one in zip((1, -1), both, strict=True):
+        at[one.document] = one.query
+        moved[one.document] += sign * kind.weights(one)
+    there = np.flatnonzero(at >= 0)
+    return ids.take(there).to_texts(), at[there], moved[there]

@@ -1,11 +1,13 @@
 """holes: what the judgments lack for each run, and what each run brought to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from cranfield.arrays.ranked import Ints
+from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
@@ -21,6 +23,7 @@ from cranfield.render.table import Column, Table, table_of
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions, score_runs
 from cranfield.scoring.scores import TIE
+from cranfield.scoring.unjudged import Unjudged, unjudged_of
 from cranfield.version import __version__
 
 #: What changes which documents are judged, or how many are looked at, and is set here.
@@ -223,56 +226,31 @@ def holes(
         raise InputError("one run: what it alone has is told beside others: state these, too")
     if judgments.groups is not None:
         raise OptionError("judgments in groups have no single documents that a run brought")
-    lists = {
-        name: _lists(run, judgments, settings, judging)
-        for name, run in steps(several.items(), "reading")
-    }
-    place = {
-        (query, doc): row
-        for query, docs, begin in zip(
-            judgments.query_ids, judgments.doc_lists, judgments.starts.tolist(), strict=False
-        )
-        for row, doc in enumerate(docs, begin)
-    }
-    pooled = {
-        name: {(q, d) for q, docs in its.items() for d in docs[: settings.pool_depth]}
-        for name, its in lists.items()
-    }
-    times: dict[tuple[str, str], int] = {}
-    for its in pooled.values():
-        for pair in its:
-            times[pair] = times.get(pair, 0) + 1
-    unique = {
-        name: np.array(sorted(place[p] for p in its if times[p] == 1 and p in place), np.int64)
-        for name, its in pooled.items()
-    }
-    rising = measure.definition.higher_is_better is not False
-    every = np.arange(len(judgments))
+    runs_of = list(several.values())
+    unjudged = unjudged_of(judgments, runs_of, settings.k, judging)
+    unique = _unique(judgments, runs_of, settings.pool_depth, judging)
+    rising, every = measure.definition.higher_is_better is not False, np.arange(len(judgments))
     means = _means(judgments, several, measure, judging)
-    reduced = {
-        name: _means(judgments.at(np.delete(every, rows)), several, measure, judging)
-        for name, rows in steps(unique.items(), "leaving out")
-    }
-    rel = judgments.grade >= 1
     found = []
-    for name, lists_of in lists.items():
-        first = [(q, d) for q, docs in lists_of.items() for d in docs[: settings.k]]
-        n = sum(pair not in place for pair in first)
+    for name, one, rows in zip(several, steps(unjudged, "leaving out"), unique, strict=True):
+        left_out = _means(judgments.at(np.delete(every, rows)), several, measure, judging)
+        n, n_first = len(one.rank), int(np.minimum(one.n_retrieved, settings.k).sum())
         found.append(
             Hole(
-                name,
-                n,
-                1 - n / len(first) if first else 1.0,
-                len(unique[name]),
-                int(rel[unique[name]].sum()),
-                means[name],
-                reduced[name][name],
-                _place(means, name, rising=rising),
-                _place(reduced[name], name, rising=rising),
+                run=name,
+                unjudged=n,
+                judged=1 - n / n_first if n_first else 1.0,
+                unique=len(rows),
+                unique_relevant=int(np.count_nonzero(judgments.grade[rows] >= 1)),
+                mean=means[name],
+                left_out=left_out[name],
+                place=_place(means, name, rising=rising),
+                place_left_out=_place(left_out, name, rising=rising),
             )
         )
-    pairs = [(one.mean, one.left_out) for one in found]
-    tau = kendall(*map(list, zip(*pairs, strict=True))).tau_b if len(found) > 2 else None
+    tau = None
+    if len(found) > 2:
+        tau = kendall([one.mean for one in found], [one.left_out for one in found]).tau_b
     recipe = {"cranfield": __version__, "runs": list(several), **judging.unusual()}
     return Holes(
         found,
@@ -281,17 +259,20 @@ def holes(
         tau,
         settings,
         recipe,
-        tuple(_notes(judgments, lists)),
+        tuple(_notes(several, unjudged)),
     )
 
 
-def _lists(
-    run: Run, judgments: Qrels, settings: HolesSettings, judging: Judging
-) -> dict[str, list[str]]:
-    """Return the first documents of each judged query."""
-    query_ids, deepest = list(judgments.query_ids), max(settings.k, settings.pool_depth)
-    rankings = run.rankings(query_ids, judging)
-    return {query: list(rankings[query].of(query).docs[:deepest]) for query in query_ids}
+def _unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Ints]:
+    """Return the judged documents that each run alone has in its first `depth`, by their rows."""
+    columns = {**judgments.columns, "number": np.arange(len(judgments))}
+    numbered = judgments.replaced(columns=columns)
+    rows = []
+    for met in judge_all(numbered, runs, judging):
+        hits = met.judged.hits
+        rows.append(hits.columns["number"][hits.rank <= depth])
+    times = np.bincount(np.concatenate(rows), minlength=len(judgments))
+    return [np.sort(one[times[one] == 1]) for one in rows]
 
 
 def _means(
@@ -308,11 +289,9 @@ def _place(means: Mapping[str, float], name: str, *, rising: bool) -> int:
     return 1 + sum(one - own > TIE if rising else own - one > TIE for one in means.values())
 
 
-def _notes(judgments: Qrels, lists: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Note]:
-    """Say which queries a run has nothing for."""
-    found = []
-    for name, its in lists.items():
-        if n := sum(not docs for docs in its.values()):
+def _notes(runs: Mapping[str, Run], unjudged: Sequence[Unjudged]) -> Iterator[Note]:
+    """Say for how many queries a run has nothing."""
+    for name, one in zip(runs, unjudged, strict=True):
+        if n := int(np.count_nonzero(one.n_retrieved == 0)):
             text = f"{queries_of(n)} of the judgments without a document."
-            found.append(Note("nothing-retrieved", "info", text, n, name))
-    return found
+            yield Note("nothing-retrieved", "info", text, n, name)

@@ -43,10 +43,18 @@ class Unjudged:
 
 def unjudged_of(qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Unjudged]:
     """Return each run's unjudged documents, of rank <= depth; each run is read once."""
+    return unjudged_with_ids(qrels, runs, depth, judging)[0]
+
+
+def unjudged_with_ids(
+    qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging
+) -> tuple[list[Unjudged], Ids]:
+    """Return what `unjudged_of` returns, and the id of each document, in the order of numbers."""
     runs = [run.against(qrels.spans, judging.overlap) for run in runs]
     every = [_retrieved(qrels, run, depth, judging) for run in runs]
     query = np.concatenate([qrels.query, *(one.query for one in every)])
-    number = _numbered(query, Ids.joined([qrels.docs, *(one.docs for one in every)]))
+    ids = Ids.joined([qrels.docs, *(one.docs for one in every)])
+    number = _numbered(query, ids)
     judged = np.zeros(len(number), np.bool_)
     judged[number[: len(qrels)]] = True
     found, begin = [], len(qrels)
@@ -56,7 +64,7 @@ def unjudged_of(qrels: Qrels, runs: Sequence[Run], depth: int, judging: Judging)
         rows = rows[np.lexsort((one.rank[rows], one.query[rows]))]
         found.append(Unjudged(one.query[rows], one.rank[rows], document[rows], one.n_retrieved))
         begin += len(one.rank)
-    return found
+    return found, ids.take(np.unique(number, return_index=True)[1])
 
 
 def _numbered(query: Ints, docs: Ids) -> Ints:
