@@ -163,12 +163,19 @@ INTERNAL = {
     "Qrels": "at check_whole codes_of doc_lists docs ideal in_groups of query range_of_grades "
     "replaced sampling slots spans",
     "QueryDifferences": "of_runs",
-    "Run": "apart blocks every_row form held is_text made_from numbers of ranked_by ranking rankings roles "
-    "skipping",
+    "Run": "against apart blocks docs_of every_row form grouped has_lists has_scores held "
+    "in_whole_queries is_text lists_of made_from needed numbers of over ranked_by ranking rankings "
+    "repeated roles rows skipping twice",
     "Scores": "cells columns of plain",
     "Shown": "in_form",
     "SideBySide": "of",
     "Verdict": "compared",
+}
+# Base classes that are not public themselves, and whose members are.
+BASES = {
+    "Altered": "cranfield.data.altered.Altered",
+    "Documents": "cranfield.data.documents.Documents",
+    "Pairs": "cranfield.comparison.result.Pairs",
 }
 INDEXED = {"__getitem__": ("[", "]")}  # methods that are written with brackets
 LINKED = re.compile(r"\bdocs/([\w/-]+\.md)")
@@ -250,7 +257,7 @@ def _class(one: Any) -> Iterator[str]:
     if is_result:
         yield RESULT
     left_out = INTERNAL.get(one.name, "").split()
-    public = [part for name, part in one.members.items() if _is_public(name)]
+    public = [part for name, part in members_of(one).items() if _is_public(name)]
     public = [part for part in public if part.name not in left_out]
     if is_result:
         public = [part for part in public if not _says_no_more(part)]
@@ -270,6 +277,17 @@ def _class(one: Any) -> Iterator[str]:
             yield f"### {one.name}.{part.name}"
             yield f"A property: `{part.annotation}`."
             yield from _text(part)
+
+
+def members_of(one: Any) -> dict[str, Any]:
+    """Return a class's members by name, with those of the base classes that have no page."""
+    found = dict(one.members)
+    for base in getattr(one, "bases", ()):
+        name = str(base).partition("[")[0]
+        if name in BASES:
+            for inherited, part in members_of(one.modules_collection[BASES[name]]).items():
+                found.setdefault(inherited, part)
+    return found
 
 
 def _says_no_more(part: Any) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from helpers.commands import invoke
 
 from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
+from cranfield.errors import DuplicateError
 from cranfield.formats.block import SIZES
 
 Scored = dict[str, dict[str, float]]
@@ -310,6 +311,9 @@ def test_rows_that_occur_twice_stay_and_seen_twice_is_seen() -> None:
         "a": 3.0,
         "b": 2.0,
     }
+    for made in (twice.rerank, twice.break_ties, Run({"q": {"a": 1.0}}).rerank):
+        with pytest.raises(DuplicateError):  # which of two rows counts is not said
+            made(twice)
     pandas = pytest.importorskip("pandas")
     seen = pandas.DataFrame({"user_id": ["q", "q"], "item_id": ["a", "a"]})
     assert Run({"q": {"a": 1.0, "c": 1.0}}).without(seen).to_dict() == {"q": {"c": 1.0}}

@@ -6,7 +6,16 @@ from typing import Any
 
 import griffe
 import pytest
-from api_pages import HOMES, INTERNAL, PAGES, SOURCE, docstring_of, names_on, sections_of
+from api_pages import (
+    HOMES,
+    INTERNAL,
+    PAGES,
+    SOURCE,
+    docstring_of,
+    members_of,
+    names_on,
+    sections_of,
+)
 
 from cranfield import demo, figures, pytrec_eval
 
@@ -41,7 +50,7 @@ def public(module: Any) -> set[str]:
 def test_members_that_are_left_out_exist() -> None:
     known = {name.rpartition(".")[2]: name for name in NAMES}
     for name, members in INTERNAL.items():
-        assert set(members.split()) <= set(found(known[name]).members)
+        assert set(members.split()) <= set(members_of(found(known[name])))
 
 
 def test_every_public_name_is_on_one_page() -> None:
@@ -62,7 +71,7 @@ def test_every_public_name_has_a_sentence_and_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_member_has_a_sentence(name: str) -> None:
-    for part in found(name).members.values():
+    for part in members_of(found(name)).values():
         if (part.is_function or "property" in part.labels) and not part.name.startswith("_"):
             assert docstring_of(part), part.path
 

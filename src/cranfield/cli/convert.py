@@ -12,6 +12,7 @@ from cranfield.cli.terminal import note
 from cranfield.data.combined import DifferingGrades
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
 from cranfield.data.run_notes import duplicates_of
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.block import LeftOut
@@ -88,31 +89,40 @@ def command(
         is_qrels = what is What.QRELS
     if is_qrels:
         flags.refuse_options({"top"}, "applies to a run")
-        judgments = data.read_qrels(source, kept.duplicates)
         if not merge:
             flags.refuse_options({"differing"}, "applies to --merge")
+        judgments = data.read_qrels(source, kept.duplicates)
         if merge:
             others = [data.read_qrels(one, kept.duplicates) for one in merge]
             judgments = judgments.merge(*others, differing=differing)
         for path, keeps in ((only, True), (without, False)):
             judgments = judgments if path is None else _of_queries(judgments, path, keeps=keeps)
-        judgments.write(target, format)
-        say_written(f"read as {judgments.form}", judgments.left_out, len(judgments), target)
-        _say_twice(judgments.repeated, kept)
-        if judgments.chunks is not None:
-            from cranfield.data.chunks import merged_note
-
-            note(merged_note(*judgments.chunks, None).text)
+        _write_qrels(judgments, target, format, kept)
         return
     flags.refuse_options({"differing"}, "applies to judgments")
-    (run,) = data.read_runs([source])
-    for path in merge:
-        (other,) = data.read_runs([path])
+    run, *others_of = (data.read_runs([one])[0] for one in (source, *merge))
+    for other in others_of:
         run |= other
     run = run if only is None else run.only(**_named(only))
     run = run if without is None else run.without(**_named(without))
     run = run if top is None else run.top(top, duplicates=kept.duplicates)
-    written = run.write(target, format, kept.duplicates)
+    _write_run(run, target, format, kept)
+
+
+def _write_qrels(judgments: Qrels, target: str, form: Any, kept: Judging) -> None:
+    """Write judgments, and say what was understood and left out."""
+    judgments.write(target, form)
+    say_written(f"read as {judgments.form}", judgments.left_out, len(judgments), target)
+    _say_twice(judgments.repeated, kept)
+    if judgments.chunks is not None:
+        from cranfield.data.chunks import merged_note
+
+        note(merged_note(*judgments.chunks, None).text)
+
+
+def _write_run(run: Run, target: str, form: Any, kept: Judging) -> None:
+    """Write a run, and say what was understood and left out."""
+    written = run.write(target, form, kept.duplicates)
     say_written(f"read as {run.form}", written.left_out, written.rows, target)
     _say_twice(written.repeated, kept)
     if run.made_of is not None:

@@ -96,14 +96,7 @@ def command(
         sides: Literal[1, 2] = 1 if name == "margin" else 2
         row["power"] = power(effect, n_queries, alpha=alpha, sides=sides, **more)
     if any(one["queries"] is not None and one["queries"] < FEW for one in (row, *others)):
-        least = (
-            math.ceil(1 - math.log2(alpha)) if name != "margin" else math.ceil(-math.log2(alpha))
-        )
-        said += (
-            " This holds for the t-test. The test by sign flips, the default elsewhere, shows "
-            f"nothing with fewer than {least} queries, and a gate is undecided where fewer than "
-            f"{FEW} differ."
-        )
+        said += _so_few(name, alpha)
     for one in (row, *others):
         one["alpha"] = alpha
     if design.cluster_size is not None:
@@ -120,6 +113,15 @@ def command(
             "whether the systems differ when they are trained again, with other seeds."
         )
     show(Experiment(row, said, others), form)
+
+
+def _so_few(name: str, alpha: float) -> str:
+    """Return what so few queries cannot show by the tests that are the default elsewhere."""
+    least = math.ceil((name != "margin") - math.log2(alpha))
+    return (
+        " This holds for the t-test. The test by sign flips, the default elsewhere, shows nothing "
+        f"with fewer than {least} queries, and a gate is undecided where fewer than {FEW} differ."
+    )
 
 
 _SEEDS = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)  # runs of each system, to choose from

@@ -37,6 +37,7 @@ from cranfield.render.numbers import (
     interval,
     number,
     number_of,
+    or_none,
     percent,
     probability,
     queries_of,
@@ -333,8 +334,7 @@ def tune(
     wanted = parse(measure) if isinstance(measure, str) else measure
     if wanted.definition.aggregation != "mean":
         raise MeasureError(f"{wanted}: is no mean over the queries, so no fold has a part of it")
-    columns = columns_for(reading.columns, What.RUN)
-    several = runs_of(runs, "strict", columns)
+    several = runs_of(runs, "strict", columns_for(reading.columns, What.RUN))
     judged, _, _ = arranged(
         *(qrels, list(several.values()), None, None),
         columns=reading.columns,
@@ -344,22 +344,13 @@ def tune(
     over = how.over or ("weights" if METHODS[method].is_weighted else "parameter")
     settings, untuned = _grid(method, over, tuple(several), how.steps, fusing)
     held = {name: run.only(queries=judged) for name, run in several.items()}
-    chosen_how: Any = {**fusing.unusual(), **judging.unusual()}
-
-    def fused(setting: Mapping[str, float] | None) -> Run:
-        more = dict(setting or {}) if over == "parameter" else {"weights": setting}
-        made = fuse(held, method, **{**chosen_how, **more})
-        rows = made.rows
-        assert isinstance(rows, FusedRows)  # noqa: S101 - fuse makes it of these
-        rows.is_quiet = True
-        return made
-
-    first = fused(None if over == "weights" else untuned)
-    scores = [_scored(judged, first, wanted)]
-    scores += [_scored(judged, fused(one), wanted) for one in steps(settings, "settings")]
+    trials = _Trials(judged, held, method, over, wanted, {**fusing.unusual(), **judging.unusual()})
+    first = trials.fused(None if over == "weights" else untuned)
+    scores = [trials.scores(first)]
+    scores += [trials.scores(trials.fused(one)) for one in steps(settings, "settings")]
     query_ids = [*scores[0]]
-    values = np.array([[one[query] for query in query_ids] for one in scores])
-    base, tried = values[0], values[1:]
+    base, *of_settings = np.array([[one[query] for query in query_ids] for one in scores])
+    tried = np.stack(of_settings)
     fold, names = _folds(how, query_ids)
     away = np.array([_distance(one, untuned) for one in settings])
     rising = wanted.definition.higher_is_better is not False
@@ -367,53 +358,81 @@ def tune(
         name: _best(tried[:, fold != i].mean(axis=1), away, rising=rising)
         for i, name in enumerate(names)
     }
-    which = np.array([*chosen.values()])[fold]
-    of_held = tried[which, np.arange(len(query_ids))]
+    of_held = tried[np.array([*chosen.values()])[fold], np.arange(len(query_ids))]
+    columns = {_BASE: base, _TUNED: of_held}
+    held_out = _compared(columns, query_ids, str(wanted), how)
     place = _best(tried.mean(axis=1), away, rising=rising)
-    gaps = tried - tried[place]
-    spread = gaps.std(axis=1, ddof=1) / math.sqrt(len(query_ids))
-    columns_of = {
-        name: {str(wanted): dict(zip(query_ids, column.tolist(), strict=True))}
-        for name, column in ((_BASE, base), (_TUNED, of_held))
-    }
-    compared_by = Settings(baseline=_BASE, alpha=how.alpha, seed=how.seed)
-    found = compared(align(columns_of, None, None), compared_by)
-    best = fused(settings[place])
-    notes = [*first.rows.notes, *found.notes]
+    best = trials.fused(settings[place])
+    notes = [*first.rows.notes, *held_out.notes]
     warn_of(notes)
-    recipe = {
-        **{key: value for key, value in best.recipe.items() if key not in ("runs", "weights")},
-        "runs": list(several),
-        "over": over,
-        "steps": how.steps,
-        "folds": len(names),
-        "seed": how.seed,
-        "alpha": how.alpha,
-        "untuned": dict(untuned),
-    }
-    means = tried.mean(axis=1).tolist()
-    errors = [None if one == 0 else float(one) for one in spread]
     return Tuned(
-        method,
-        str(wanted),
-        over,
-        settings,
-        means,
-        errors,
-        chosen,
-        place,
-        found,
-        best,
-        tuple(notes),
-        recipe,
+        method=method,
+        measure=str(wanted),
+        over=over,
+        settings=settings,
+        means=tried.mean(axis=1).tolist(),
+        errors=[or_none(one) or None for one in _errors(tried - tried[place])],
+        chosen=chosen,
+        place=place,
+        held_out=held_out,
+        run=best,
+        notes=tuple(notes),
+        recipe={
+            **{key: value for key, value in best.recipe.items() if key not in ("runs", "weights")},
+            "runs": list(several),
+            "over": over,
+            "steps": how.steps,
+            "folds": len(names),
+            "seed": how.seed,
+            "alpha": how.alpha,
+            "untuned": dict(untuned),
+        },
     )
 
 
-def _scored(judged: Qrels, run: Run, measure: Measure) -> Mapping[str, float]:
-    """Return the score of each query."""
-    found: Mapping[str, float] = score_runs(judged, {"run": run}, [measure])["run"].per_query(
-        measure
-    )
+@dataclass(frozen=True)
+class _Trials:
+    """Settings to try: fused with each, and scored."""
+
+    judged: Qrels
+    runs: Mapping[str, Run]
+    method: Method
+    over: Over
+    measure: Measure
+    how: Mapping[str, Any]  # the options of fusion that stay
+
+    def fused(self, setting: Mapping[str, float] | None) -> Run:
+        """Return the runs fused with a setting; None: with equal weights."""
+        more = setting or {} if self.over == "parameter" else {"weights": setting}
+        chosen: Any = {**self.how, **more}
+        made = fuse(self.runs, self.method, **chosen)
+        rows = made.rows
+        assert isinstance(rows, FusedRows)  # noqa: S101 - fuse makes it of these
+        rows.is_quiet = True  # its notes are given once, with the others
+        return made
+
+    def scores(self, run: Run) -> Mapping[str, float]:
+        """Return the score of each query."""
+        found = score_runs(self.judged, {"run": run}, [self.measure])["run"]
+        by_query: Mapping[str, float] = found.per_query(self.measure)
+        return by_query
+
+
+def _compared(
+    columns: Mapping[str, Floats], query_ids: Sequence[str], measure: str, how: Tuning
+) -> Comparison:
+    """Compare the scores of the untuned setting and of the chosen ones, without a warning."""
+    scores = {
+        name: {measure: dict(zip(query_ids, column.tolist(), strict=True))}
+        for name, column in columns.items()
+    }
+    settings = Settings(baseline=_BASE, alpha=how.alpha, seed=how.seed)
+    return compared(align(scores, None, None), settings)
+
+
+def _errors(gaps: Floats) -> list[float]:
+    """Return the standard error of each mean difference: (n_settings, n_queries)."""
+    found: list[float] = (gaps.std(axis=1, ddof=1) / math.sqrt(gaps.shape[1])).tolist()
     return found
 
 
