@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -376,3 +378,14 @@ def test_the_first_weighs_most() -> None:
         pool(judged, runs, by="decide", unjudged=True)
     certain = pool({"q1": {"a": 1, "u": 0, "v": 0, "w": 0}}, runs, by="decide", measure="P@1")
     assert "No judgment can change which is better." in str(certain)
+
+
+def test_the_order_of_what_decides_is_the_same_in_every_process(demo_folder: Path) -> None:
+    """Of documents that weigh the same, too."""
+    command = [sys.executable, "-m", "cranfield", "pool", "demo/qrels.txt", "demo/bm25.run"]
+    command += ["demo/tfidf.run", "--by", "decide", "-m", "P@20", "--format", "csv"]
+    found = {
+        subprocess.run(command, cwd=demo_folder, capture_output=True, check=True).stdout
+        for _ in range(3)
+    }
+    assert len(found) == 1

@@ -111,4 +111,6 @@ def _moved(
         at[one.document] = one.query
         moved[one.document] += sign * kind.weights(one)
     there = np.flatnonzero(at >= 0)
+    # Numbers are others in each process: by query and id, sums and ties are always the same.
+    there = there[np.lexsort((ids.take(there).numbers(), at[there]))]
     return ids.take(there).to_texts(), at[there], moved[there]
