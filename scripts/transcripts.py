@@ -51,8 +51,8 @@ class Shown(NamedTuple):
     def run(self, folder: Path) -> str:
         """Return what the command prints on a terminal, in a folder, as the page shows it.
 
-        Where the page has a line `...`, it has as many lines before and after it as now, and none
-        of those between.
+        Where the page has a line `...`, it has as many lines before the first one and after the
+        last one as now; of the lines between two of them, those that are printed still.
         """
         arguments = [
             str(path.relative_to(folder)) if "*" in word else word
@@ -60,11 +60,15 @@ class Shown(NamedTuple):
             for path in (sorted(folder.glob(word)) if "*" in word else [Path()])
         ]
         seen = plain(on_terminal(*arguments, columns=COLUMNS, cwd=folder)[1]).rstrip()
-        lines, shown = seen.split("\n"), self.output.rstrip().split("\n")
-        if CUT not in shown:
+        first, *between = f"\n{self.output.rstrip()}\n".split(f"\n{CUT}\n")
+        if not between:
             return seen
-        before, after = shown.index(CUT), len(shown) - shown.index(CUT) - 1
-        return "\n".join([*lines[:before], CUT, *lines[len(lines) - after :]])
+        lines, last = seen.split("\n"), between.pop()
+        kept = [CUT]
+        for piece in between:
+            kept += [piece, CUT] if f"\n{piece}\n" in f"\n{seen}\n" else []
+        before, after = first.count("\n"), last.count("\n")
+        return "\n".join([*lines[:before], *kept, *lines[len(lines) - after :]])
 
 
 def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) -> tuple[int, str]:

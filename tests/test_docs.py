@@ -76,6 +76,11 @@ def test_what_commands_print_can_be_written_anew(demo_folder: Path) -> None:
     assert rewritten(written, demo_folder, None) == written
     short = rewritten(page.format("old\nold\n...\n"), demo_folder, None)
     assert short == page.format("\n".join([*written.split("\n")[4:6], "...", ""]))
+    first, line, last = written.split("\n")[4:6] + written.split("\n")[-3:-2]
+    cut = page.format("\n".join([first, "...", line, "...", last, ""]))
+    assert rewritten(cut, demo_folder, None) == cut
+    assert rewritten(cut.replace(line, "not printed"), demo_folder, None) != cut
+    assert "not printed" not in rewritten(cut.replace(line, "not printed"), demo_folder, None)
     other = page.replace("demo/qrels", "dl19/qrels").format("kept\n")
     assert rewritten(other, demo_folder, None) == other  # there is no shared data to run it on
 
