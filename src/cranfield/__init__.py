@@ -53,6 +53,7 @@ _NAMES = {
     "orderings.rbo": "RBO RunRBO rbo",
     "orderings.reproduce": "ReproducedRun Reproduction reproduce",
     "page.report": "Report report",
+    "pools.collect": "Assessor Labels collect",
     "pools.holes": "Hole Holes holes",
     "pools.pool": "Pool pool",
     "scoring.check": "Check check",
@@ -143,6 +144,9 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.orderings.reproduce import reproduce as reproduce
     from cranfield.page.report import Report as Report
     from cranfield.page.report import report as report
+    from cranfield.pools.collect import Assessor as Assessor
+    from cranfield.pools.collect import Labels as Labels
+    from cranfield.pools.collect import collect as collect
     from cranfield.pools.holes import Hole as Hole
     from cranfield.pools.holes import Holes as Holes
     from cranfield.pools.holes import holes as holes

@@ -45,6 +45,7 @@ _SECTIONS = {
         "fuse": "Make one run of several.",
         "tune": "Choose the weights of fusion, and tell what that is worth.",
         "pool": "List what people should label, or draw a part of it.",
+        "collect": "Check the labels that people gave, and make judgments of them.",
         "holes": "Show what judgments lack for each run, and what it brought.",
         "check": "Find what makes numbers wrong without an error, before scoring.",
         "convert": "Write a run or judgments in another format.",

@@ -123,10 +123,11 @@ class Format:
 
 def form_of(path: str, forms: Mapping[str, str]) -> str:
     """Return the form that the suffix of a file's name asks for; OptionError if there is none."""
-    suffix = Source(path).suffix
-    for name, one in forms.items():
-        if suffix == one:
-            return name
+    root, suffix = Source(path).name_parts
+    name = f"{root}{suffix}".lower()
+    for form, one in sorted(forms.items(), key=lambda form: -len(form[1])):
+        if name.endswith(one) and name != one:  # of .label-studio.json and .json, the longer one
+            return form
     raise OptionError(
         f"-o {printable(path)}: the suffix says how a result is written; choose one of "
         f"{', '.join(forms.values())}"

@@ -1,35 +1,46 @@
-"""pool: what people should label, all of it or a part drawn by chance, as a file to fill in."""
+"""pool: what people should label: all, a part by chance, or the most useful, as a file."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from cranfield.arrays.ids import encode
-from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.flips import SEED
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
+from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
+from cranfield.formats.small.label_files import argilla_records, label_studio_tasks
+from cranfield.formats.small.texts import texts_of
 from cranfield.fusion.fuse import fuse
 from cranfield.measures import parse
 from cranfield.notes import Note
 from cranfield.options import Options, option, refuse_others, takes, whole
 from cranfield.pools.deciding import deciding
+from cranfield.pools.draw import Strata, chosen, drawn_of_strata, strata
+from cranfield.pools.strategies import STRATEGIES, next_documents
 from cranfield.progress import Watching, steps, watched
 from cranfield.render.numbers import number_of, signed
-from cranfield.render.shown import Shown
+from cranfield.render.shown import FORMS, Shown, as_json
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions
 from cranfield.version import __version__
 
-By = Literal["depth", "fusion", "rbp", "decide", "chance"]
+if TYPE_CHECKING:
+    from cranfield.captions import TextsLike
+
+By = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front", "bandit"]
 Draw = Literal["documents", "queries"]
 Likely = Literal["equal", "rank"]
+# These put unjudged documents into an order, of which n are the first.
+_IN_ORDER = ("decide", *STRATEGIES)
+TEXTS = ("query_text", "document_text")
+NOT_DRAWN = -1  # the grade of a document of the pool that is not drawn, as sample_eval has it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +51,10 @@ class PoolSettings(Options):
         "depth",
         'What to label. "depth": all documents in the first k of any run. "fusion": the first k of '
         'the runs fused by reciprocal ranks; "rbp": those with the greatest weight in all runs by '
-        'RBP, with p = 0.8. "decide": unjudged documents of two runs, in the order in which they '
-        'narrow what their difference may be. "chance": of the first, a part drawn by chance, '
-        "whose probabilities are stated.",
+        'RBP, with p = 0.8. "chance": of the pool by depth, a part drawn by chance, whose '
+        'probabilities are stated. "decide": unjudged documents of two runs, in the order in which '
+        'they narrow what their difference may be. "move-to-front" and "bandit": unjudged '
+        "documents of the runs that found relevant ones, as far as judgments show it.",
     )
     k: int = option(
         10,
@@ -52,8 +64,15 @@ class PoolSettings(Options):
     )
     n: int | None = option(
         None,
-        "With chance: how many documents, or queries, to draw. With decide: how many of the first.",
+        "With chance: how many documents, or queries, to draw. With decide, move-to-front and "
+        "bandit: how many of the first.",
         whole(1),
+    )
+    strata: Strata | None = option(
+        None,
+        "With chance, in place of n: which share to draw of each query's documents down to each "
+        "rank, the best in any run, as in 10=100%,100=10%. For xinfAP and statAP.",
+        strata,
     )
     measure: str | None = option(
         None, "With decide: the measure of the difference. [default: nDCG@10]"
@@ -70,24 +89,45 @@ class PoolSettings(Options):
         "run more likely (by 1 / log2(best rank + 1)).",
     )
     unjudged: bool = option(False, "Leave out documents that the judgments judge.")
-    seed: int = option(SEED, "The same seed draws the same by chance.", whole(0))
+    seed: int = option(
+        SEED,
+        "The same seed draws the same by chance, and takes runs of one value in the same turn.",
+        whole(0),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.by == "chance" and self.n is None:
+        by_chance = self.by == "chance"
+        if by_chance and self.n is None and self.strata is None:
             raise OptionError("by='chance' draws n documents or queries: state n (-n 200)")
-        if self.by not in ("chance", "decide") and self.n is not None:
+        if self.n is not None and not by_chance and self.by not in _IN_ORDER:
             raise OptionError(f"n={self.n} is drawn by chance: state by='chance', too")
         if self.by != "decide" and self.measure is not None:
             raise OptionError(
                 f"measure={self.measure!r:.40} says by what two runs differ: state by='decide', too"
             )
-        if self.by == "decide" and self.unjudged:
-            raise OptionError("by='decide' takes unjudged documents alone: leave unjudged out")
-        if self.by != "chance" and (self.draw != "documents" or self.likely != "equal"):
-            raise OptionError("draw and likely say what is drawn by chance: state by='chance', too")
+        if self.by in _IN_ORDER and self.unjudged:
+            raise OptionError(f"by={self.by!r} takes unjudged documents alone: leave unjudged out")
+        if not by_chance and (
+            self.draw != "documents" or self.likely != "equal" or self.strata is not None
+        ):
+            raise OptionError(
+                "draw, likely and strata say what is drawn by chance: state by='chance', too"
+            )
         if self.draw == "queries" and self.likely != "equal":
             raise OptionError("likely='rank' applies to documents: queries are equally likely")
+        if self.strata is None:
+            return
+        for name in ("n", "k", "draw", "likely"):
+            if name in self.unusual():
+                raise OptionError(
+                    f"strata say how deep the pool is and how much is drawn: leave {name} out"
+                )
+
+    @property
+    def depth(self) -> int:
+        """How many documents of each run are in the pool."""
+        return self.k if self.strata is None else max(self.strata)
 
 
 # ---- made from the families by scripts/make_docs.py
@@ -99,6 +139,7 @@ class PoolSettingsOptions(TypedDict, total=False):
     by: By
     k: int
     n: int | None
+    strata: Strata | None
     measure: str | None
     draw: Draw
     likely: Likely
@@ -119,8 +160,10 @@ class Pool(Shown):
 
     `to_csv()`, or the command's `-o labels.csv`, is the file for labelling: fill in the column
     `relevance`, and read it as judgments. `probability` is that of a document to be drawn,
-    `query_probability` that of its query; without chance there is neither. The rows of a query are
-    in an order by chance, which hides what is ranked high.
+    `query_probability` that of its query, `stratum` its part of the pool; without chance there is
+    none. The rows of a query are in an order by chance, which hides what is ranked high, or, with
+    decide, move-to-front and bandit, in the order in which to judge. `to_label_studio()` and
+    `to_argilla()` are the documents as JSON for these tools; `collect` reads what comes back.
 
     >>> from cranfield import pool
     >>> runs = {"a": {"q1": ["d1", "d2"], "q2": ["d3"]}, "b": {"q1": ["d2", "d4"], "q2": ["d3"]}}
@@ -129,43 +172,86 @@ class Pool(Shown):
     (2, 4, 0.5)
     """
 
+    forms: ClassVar[Mapping[str, str]] = {
+        **FORMS,
+        "label-studio": ".label-studio.json",
+        "argilla": ".argilla.json",
+    }
+
     query_ids: Sequence[str]  # of each row
     doc_ids: Sequence[str]
-    probability: Sequence[float] | None  # of each row
     settings: PoolSettings
     n_queries: int  # with a pooled document
     n_pooled: int  # documents
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()
+    drawing: Mapping[Role, Sequence[float]] = field(default_factory=dict)  # how each row was drawn
+    grades: Sequence[int | None] | None = None  # of rows that need no label
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # {column: {id: text}}
 
     @property
     def header(self) -> tuple[str, ...]:
         """The columns of the file for labelling."""
-        drawn = {"documents": "probability", "queries": "query_probability"}[self.settings.draw]
-        roles = ("query", "doc", "grade", *([] if self.probability is None else [drawn]))
-        return tuple(COLUMNS[role].public for role in roles)
+        query, doc, grade = (COLUMNS[role].public for role in ("query", "doc", "grade"))
+        drawing = (COLUMNS[role].public for role in self.drawing)
+        beside = {query: "query_text", doc: "document_text"}
+        ids = (name for one, text in beside.items() for name in (one, text))
+        return (*(one for one in ids if one in beside or one in self.texts), grade, *drawing)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each document to label; the grade is None, to be filled in."""
-        columns: list[Sequence[Any]] = [self.query_ids, self.doc_ids, [None] * len(self.doc_ids)]
-        if self.probability is not None:
-            columns.append(self.probability)
-        return self._dicts(zip(*columns, strict=True))
+        """Return a row for each document; the grade of one to label is None, to be filled in."""
+        columns: list[Iterable[Any]] = [self.query_ids, self.doc_ids]
+        for at, (name, ids) in enumerate(zip(TEXTS, (self.query_ids, self.doc_ids), strict=True)):
+            if name in self.texts:
+                columns.insert(2 * at + 1, [self.texts[name].get(one) for one in ids])
+        columns.append(self.grades or [None] * len(self.doc_ids))
+        return self._dicts(zip(*columns, *self.drawing.values(), strict=True))
+
+    def _to_label(self) -> list[dict[str, Any]]:
+        """Return the rows that need a label."""
+        return [row for row in self.rows() if row[COLUMNS["grade"].public] is None]
+
+    def to_label_studio(self) -> str:
+        """Return the documents to label as tasks that Label Studio imports: JSON."""
+        return as_json(label_studio_tasks(self._to_label()), indent=2) + "\n"
+
+    def to_argilla(self) -> str:
+        """Return the documents to label as records that Argilla reads (`records.from_json`)."""
+        return as_json(argilla_records(self._to_label()), indent=2) + "\n"
 
     def tables(self) -> list[Table]:
         """Return a table that counts what is pooled, and what is to be labelled."""
-        n = len(dict.fromkeys(self.query_ids))
+        asked = self._to_label()
+        n = len({row["query_id"] for row in asked})
         rows = [
             ["queries", f"{self.n_queries:,}", f"{n:,}"],
-            ["documents", f"{self.n_pooled:,}", f"{len(self.doc_ids):,}"],
+            ["documents", f"{self.n_pooled:,}", f"{len(asked):,}"],
+            *self._of_strata(),
         ]
         below = [str(one) for one in self.notes]
-        how = {"fusion": " by their fusion", "rbp": " by RBP"}.get(self.settings.by, "")
+        how = {
+            "fusion": " by their fusion",
+            "rbp": " by RBP",
+            "move-to-front": " by move-to-front",
+            "bandit": " by a bandit",
+        }.get(self.settings.by, "")
         n_runs = number_of(len(self.recipe["runs"]), "run")
-        title = [f"Pool of {n_runs}{how}, {self.settings.k} deep"]
+        title = [f"Pool of {n_runs}{how}, {self.settings.depth} deep"]
         if self.settings.by == "decide":
             title = ["What decides between two runs: unjudged documents, the weightiest first"]
         return [Table(["", "pooled", "to label"], rows, below, title=title)]
+
+    def _of_strata(self) -> Iterable[list[str]]:
+        """Yield for each stratum how many are pooled, and to be labelled."""
+        if self.settings.strata is None:
+            return
+        number, grades = np.array(self.drawing["stratum"]), np.array(self.grades)
+        first = 1
+        for one, last in enumerate(self.settings.strata, 1):
+            mine = number == one
+            asked = np.count_nonzero(mine & (grades != NOT_DRAWN))
+            yield [f"  best rank {first} to {last}", f"{np.count_nonzero(mine):,}", f"{asked:,}"]
+            first = last + 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows, and what is needed to draw them again."""
@@ -185,24 +271,43 @@ NOT_POOLED = ("queries", "judged_only", "unretrieved", "depth", "overlap")
 
 @watched
 @takes(PoolSettings, Reading, Judging, Watching, without=NOT_POOLED)
-def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
-    """Return which documents people should label: a pool, or a part of it drawn by chance.
+def pool(
+    qrels: Any,
+    runs: Any,
+    *,
+    query_texts: "TextsLike | None" = None,
+    doc_texts: "TextsLike | None" = None,
+    **options: Unpack[PoolOptions],
+) -> Pool:
+    """Return which documents people should label: a pool, a part of it, or what is most useful.
 
     A pool is what any of the runs has in its first k, for each query of the judgments; or, with a
     given number of documents for each query, the first k of the runs fused. Drawn by
     chance, labels of a part are enough to estimate means and differences without bias: see
     `prediction_powered`, and `statAP` for judgments that are a sample. Exactly n are drawn, each
     with its stated probability (systematic sampling from an order by chance; Madow, Annals of
-    Mathematical Statistics 1949). What is drawn depends on the seed and on what is pooled, not on
-    the order of runs or rows.
+    Mathematical Statistics 1949). With `strata`, a share is drawn of each query's documents down to
+    each rank, at least one of each stratum; the others are rows, too, with relevance -1, as
+    `xinfAP` needs them. What is drawn depends on the seed and on what is pooled, not on the order
+    of runs or rows.
 
     With "decide", the unjudged documents of two runs are in the order in which they narrow the
     bounds of the difference (`joint_bounds`), as deep as the measure looks. The notes say how many
     it takes, if they turn out not relevant, until no other judgment can change which run is better.
 
+    "move-to-front" (Cormack, Palmer & Clarke, SIGIR 1998) takes documents of one run while they are
+    relevant, then goes on to the next; "bandit" (Losada, Parapar & Barreiro, IPM 2017: maximum
+    mean, not stationary) takes them from runs whose last judged document was relevant. Both learn
+    from the judgments (relevant: grade 1 or more) and find many relevant documents early: judge
+    some, merge them into the judgments, and ask again. Queries take turns.
+
     Args:
         qrels: the judgments, such as a model's labels: their queries are pooled.
         runs: one run or several, as `evaluate` takes them.
+        query_texts: what the queries ask, for the people who label: a file, a table or a dict
+            {id: text}, as for `with_texts`.
+        doc_texts: the texts of the documents, in the same forms; title and text where there are
+            both.
         **options: each option of `PoolSettings`, of `Reading`, and of `Judging` that says how a run
             is ranked.
 
@@ -227,9 +332,38 @@ def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
         verb=pool,
     )
     several = {named.name: named} if isinstance(named, Run) else named
-    if settings.by == "decide":
-        return _deciding(judgments, several, settings, judging)
-    pooled = _pooled(judgments, _sources(several, settings.by, judging), settings, judging)
+    make = _in_order if settings.by in _IN_ORDER else _drawn
+    made = make(judgments, several, settings, judging)
+    return _with_texts(made, query_texts, doc_texts)
+
+
+def _with_texts(made: Pool, query_texts: "TextsLike | None", doc_texts: "TextsLike | None") -> Pool:
+    """Return a pool with texts beside the ids, and a note on ids that have none."""
+    texts, notes = {}, [*made.notes]
+    given = (
+        ("query_text", query_texts, made.query_ids, "queries"),
+        ("document_text", doc_texts, made.doc_ids, "documents"),
+    )
+    for name, data, row_ids, of in given:
+        if data is None:
+            continue
+        ids = {*row_ids}
+        texts[name] = texts_of(data, ids, whole=name == "document_text")
+        if n := len(ids) - len(texts[name]):
+            text = f"{n:,} of {len(ids):,} {of} have no text."
+            notes.append(Note("no-text", "warning", text, count=n))
+    return replace(made, texts=texts, notes=tuple(notes))
+
+
+# ---- all of the pool, or a part by chance -------------------------------------------------------
+
+
+def _drawn(
+    judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
+) -> Pool:
+    """Return all documents of the pool, or those that are drawn by chance."""
+    sources = _sources(runs, settings.by, judging)
+    pooled = _pooled(judgments, sources, settings, judging)
     query_ids = sorted((one for one in pooled if pooled[one]), key=encode)
     every = [
         (query, doc, rank)
@@ -238,65 +372,42 @@ def pool(qrels: Any, runs: Any, **options: Unpack[PoolOptions]) -> Pool:
     ]
     if not every:
         raise InputError(
-            f"nothing is left to label: no run has an unjudged document in its first {settings.k}"
+            "nothing is left to label: no run has an unjudged document in its first "
+            f"{settings.depth}"
             if settings.unjudged
             else "the runs and the judgments share no query"
         )
+    place = {query: i for i, query in enumerate(query_ids)}
+    at = np.array([place[query] for query, _, _ in every])
+    rank = np.array([rank for _, _, rank in every])
     generator = np.random.default_rng(settings.seed)
     shuffled = generator.random(len(every))
-    chosen, chance = _chosen(every, query_ids, settings, generator)
-    rows = sorted(np.flatnonzero(chosen).tolist(), key=lambda i: (encode(every[i][0]), shuffled[i]))
+    drawing: dict[Role, Any] = {}
+    taken = np.ones(len(every), np.bool_)
+    if settings.strata is not None:
+        taken, chance, stratum = drawn_of_strata(at, rank, settings.strata, generator)
+        drawing = {"stratum": stratum, "probability": chance}
+    elif settings.n is not None:
+        whole_queries = settings.draw == "queries"
+        by_rank = settings.likely == "rank"
+        taken, chance = chosen(
+            at, rank, settings.n, generator, whole=whole_queries, by_rank=by_rank
+        )
+        drawing = {"query_probability" if whole_queries else "probability": chance}
+    # Of strata, the rest of the pool is there, too, behind what is to be labelled.
+    kept = np.arange(len(every)) if settings.strata is not None else np.flatnonzero(taken)
+    rows = kept[np.lexsort((shuffled[kept], at[kept], ~taken[kept]))].tolist()
+    grades = [None if taken[i] else NOT_DRAWN for i in rows]
     return Pool(
         [every[i][0] for i in rows],
         [every[i][1] for i in rows],
-        None if chance is None else chance[rows].tolist(),
         settings,
         len(query_ids),
         len(every),
-        {"cranfield": __version__, "runs": list(several), **judging.unusual()},
+        {"cranfield": __version__, "runs": list(runs), **judging.unusual()},
         tuple(_notes(settings, len(every), len(query_ids), len(judgments.query_ids))),
-    )
-
-
-def _deciding(
-    judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
-) -> Pool:
-    """Return the unjudged documents that decide between two runs, in their order."""
-    if len(runs) != 2:
-        raise InputError(f"by='decide' takes two runs, and there are {len(runs):,}")
-    measure = parse(settings.measure or "nDCG@10")
-    found = deciding(judgments, runs, measure, judging)
-    n = len(found.documents)
-    first = found.documents[: settings.n]
-    left, right = map(printable, runs)
-    better, worse = (left, right) if found.difference > 0 else (right, left)
-    text = (
-        f"{measure} of {left} minus {right}: {signed(found.difference)}; from "
-        f"{signed(found.low)} to {signed(found.high)} for all ways to grade the {n:,} unjudged."
-    )
-    notes = [Note("bounds", "info", text, count=n)]
-    if found.is_certain:
-        text = "No judgment can change which is better."
-    elif found.enough is None:
-        text = "Even if all of them turn out not relevant, the sign may stay open."
-    else:
-        text = (
-            f"If the first {found.enough:,} turn out not relevant, no other judgment can change "
-            f"that {better} is better than {worse}. Judge some, merge them (Qrels.merge, convert "
-            "--merge), and ask again."
-        )
-    notes.append(Note("decided", "info", text, count=found.enough))
-    notes.append(_TO_LABEL)
-    recipe = {"cranfield": __version__, "runs": list(runs), "measure": str(measure)}
-    return Pool(
-        [query for query, _ in first],
-        [doc for _, doc in first],
-        None,
-        settings,
-        len({query for query, _ in found.documents}),
-        n,
-        {**recipe, **judging.unusual()},
-        tuple(notes),
+        {role: column[rows].tolist() for role, column in drawing.items()},
+        grades,
     )
 
 
@@ -327,76 +438,118 @@ def _pooled(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> dict[str, dict[str, int]]:
     """Return {query: {document: its best rank in any run}}."""
-    query_ids = list(judgments.query_ids)
-    found: dict[str, dict[str, int]] = {query: {} for query in query_ids}
-    for run in steps(runs.values(), "pooling"):
-        rankings = run.rankings(query_ids, judging)
-        for query in query_ids:
-            its = found[query]
-            for rank, doc in enumerate(rankings[query].of(query).docs[: settings.k], 1):
+    found: dict[str, dict[str, int]] = {}
+    for query, lists in _rankings(judgments, runs, settings.depth, judging).items():
+        its = found[query] = {}
+        for one in lists:
+            for rank, doc in enumerate(one, 1):
                 its[doc] = min(rank, its.get(doc, rank))
     if settings.unjudged:
-        for query, docs in zip(query_ids, judgments.doc_lists, strict=True):
+        for query, docs in zip(judgments.query_ids, judgments.doc_lists, strict=True):
             for doc in docs:
                 found[query].pop(doc, None)
     return found
 
 
-def _chosen(
-    every: Sequence[tuple[str, str, int]],
-    query_ids: Sequence[str],
-    settings: PoolSettings,
-    generator: np.random.Generator,
-) -> tuple[Bools, Floats | None]:
-    """Return which documents are to be labelled, and with which probability each was drawn."""
-    if settings.by != "chance" or settings.n is None:
-        return np.ones(len(every), np.bool_), None
-    if settings.draw == "queries":
-        place = {query: i for i, query in enumerate(query_ids)}
-        at = np.array([place[query] for query, _, _ in every])
-        chance = chances(np.ones(len(query_ids)), settings.n)
-        return drawn(chance, generator)[at], chance[at]
-    ranks = np.array([rank for _, _, rank in every])
-    size = np.ones(len(every)) if settings.likely == "equal" else 1 / np.log2(ranks + 1)
-    chance = chances(size, settings.n)
-    return drawn(chance, generator), chance
-
-
-def chances(size: Floats, n: int) -> Floats:
-    """Return probabilities proportional to sizes that add up to n, and are 1 at most.
-
-    >>> chances(np.array([1.0, 1.0, 2.0, 16.0]), 2).tolist()
-    [0.25, 0.25, 0.5, 1.0]
-    """
-    found = np.ones(len(size))
-    open_, left = np.ones(len(size), np.bool_), min(n, len(size))
-    while left > 0 and open_.any():
-        found[open_] = size[open_] * (left / size[open_].sum())
-        above = open_ & (found >= 1)
-        if not above.any():
-            break
-        found[above] = 1.0
-        open_ &= ~above
-        left -= int(np.count_nonzero(above))
+def _rankings(
+    judgments: Qrels, runs: Mapping[str, Run], depth: int, judging: Judging
+) -> dict[str, list[Sequence[str]]]:
+    """Return the first documents of each run, for each query of the judgments."""
+    query_ids = list(judgments.query_ids)
+    found: dict[str, list[Sequence[str]]] = {query: [] for query in query_ids}
+    for run in steps(runs.values(), "pooling"):
+        rankings = run.rankings(query_ids, judging)
+        for query in query_ids:
+            found[query].append(rankings[query].of(query).docs[:depth])
     return found
 
 
-def drawn(chance: Floats, generator: np.random.Generator) -> Bools:
-    """Draw each with its probability, as many as these add up to: (n,).
+# ---- unjudged documents in an order -------------------------------------------------------------
 
-    With equal probabilities, every part of that size is as likely as any other.
 
-    >>> int(drawn(np.array([0.5, 0.5, 1.0]), np.random.default_rng(1)).sum())
-    2
-    """
-    order = np.argsort(generator.random(len(chance)), kind="stable")
-    ends = np.cumsum(chance[order])
-    if len(ends):
-        ends *= round(float(ends[-1])) / ends[-1]  # rounding is to add none, and to lose none
-    passed = np.floor(ends + generator.random())
-    found = np.zeros(len(chance), np.bool_)
-    found[order] = np.diff(passed, prepend=0) > 0
-    return found
+def _in_order(
+    judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
+) -> Pool:
+    """Return unjudged documents in the order in which to judge them."""
+    more: dict[str, Any] = {}
+    if settings.by == "decide":
+        documents, measure, notes = _deciding(judgments, runs, settings, judging)
+        more = {"measure": measure}
+    else:
+        documents, notes = _learned(judgments, runs, settings, judging)
+    first = documents[: settings.n]
+    return Pool(
+        [query for query, _ in first],
+        [doc for _, doc in first],
+        settings,
+        len({query for query, _ in documents}),
+        len(documents),
+        {"cranfield": __version__, "runs": list(runs), **more, **judging.unusual()},
+        (*notes, _TO_LABEL),
+    )
+
+
+_Documents = Sequence[tuple[str, str]]  # (query, document)
+
+
+def _deciding(
+    judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
+) -> tuple[_Documents, str, list[Note]]:
+    """Return the unjudged documents that decide between two runs, the measure and notes."""
+    if len(runs) != 2:
+        raise InputError(f"by='decide' takes two runs, and there are {len(runs):,}")
+    measure = parse(settings.measure or "nDCG@10")
+    found = deciding(judgments, runs, measure, judging)
+    n = len(found.documents)
+    left, right = map(printable, runs)
+    better, worse = (left, right) if found.difference > 0 else (right, left)
+    text = (
+        f"{measure} of {left} minus {right}: {signed(found.difference)}; from "
+        f"{signed(found.low)} to {signed(found.high)} for all ways to grade the {n:,} unjudged."
+    )
+    notes = [Note("bounds", "info", text, count=n)]
+    if found.is_certain:
+        text = "No judgment can change which is better."
+    elif found.enough is None:
+        text = "Even if all of them turn out not relevant, the sign may stay open."
+    else:
+        text = (
+            f"If the first {found.enough:,} turn out not relevant, no other judgment can change "
+            f"that {better} is better than {worse}. Judge some, merge them (Qrels.merge, convert "
+            "--merge), and ask again."
+        )
+    notes.append(Note("decided", "info", text, count=found.enough))
+    return found.documents, str(measure), notes
+
+
+def _learned(
+    judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
+) -> tuple[_Documents, list[Note]]:
+    """Return the unjudged documents in the order of a strategy that learns from judgments."""
+    if judgments.groups is not None:
+        raise OptionError(f"by={settings.by!r} learns from documents' grades, not from groups")
+    named = {name: runs[name] for name in sorted(runs, key=encode)}
+    rankings = _rankings(judgments, named, settings.depth, judging)
+    generator = np.random.default_rng(settings.seed)
+    for query in sorted(rankings, key=encode):  # of runs of one value, none is always the first
+        rankings[query] = [rankings[query][i] for i in generator.permutation(len(named)).tolist()]
+    relevant = {
+        query: {doc: grade >= 1 for doc, grade in judged.items()}
+        for query, judged in judgments.to_dict().items()
+    }
+    found = next_documents(STRATEGIES[settings.by], rankings, relevant)
+    if not found:
+        raise InputError(
+            f"nothing is left to label: no run has an unjudged document in its first {settings.k}"
+        )
+    text = (
+        "Judge some, merge them (Qrels.merge, convert --merge), and ask again: the order changes "
+        "with each judgment. Until then, these count as not relevant."
+    )
+    return found, [Note("ask-again", "info", text)]
+
+
+# ---- notes ------------------------------------------------------------------------------------
 
 
 def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int) -> list[Note]:
@@ -421,7 +574,13 @@ def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int)
         text = f"All {n_all:,} {settings.draw} are to be labelled: there are no more."
         found.append(Note("all-drawn", "info", text, count=n_all))
     note = _TO_LABEL
-    if settings.by == "chance" and not settings.unjudged:
+    if settings.strata is not None:
+        how = (
+            "Fill in the column relevance where it is empty, leave -1 (not drawn), and read the "
+            "file as judgments: for xinfAP and statAP."
+        )
+        note = Note(note.code, note.severity, how)
+    elif settings.by == "chance" and not settings.unjudged:
         how = f"{note.text[:-1]}: --human labels.csv, beside those of a model."
         note = Note(note.code, note.severity, how)
     found.append(note)

@@ -53,7 +53,7 @@ class Shown(ABC):
     True
     """
 
-    forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have one more
+    forms: ClassVar[Mapping[str, str]] = FORMS  # a result may have more
 
     def __init_subclass__(cls, **of: Any) -> None:
         """Make tables and rows raise an error if `per_query` is neither True nor False."""
@@ -221,11 +221,13 @@ class Shown(ABC):
         one_of("formulas", formulas, get_args(Formulas))
         if form in ("csv", "tsv"):
             how["formulas"] = formulas
-        elif form not in ("json", "jsonl"):
+        elif form in FORMS and form not in ("json", "jsonl"):
             how |= of_tables or {}
         if form == "html":
             how["whole"] = True
-        shown: str = getattr(self, "to_text" if form == "table" else f"to_{form}")(**how)
+        shown: str = getattr(self, f"to_{'text' if form == 'table' else form.replace('-', '_')}")(
+            **how
+        )
         return shown
 
 

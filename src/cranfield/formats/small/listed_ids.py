@@ -33,8 +33,3 @@ def listed_ids(path: str) -> tuple[Listed, list[str]] | None:
     if not ids:
         raise InputError("holds no id", source=source.name)
     return ("query_id" if first == "query_id" else "doc_id"), [*dict.fromkeys(ids)]
-
-
-def _unquoted(text: str) -> str:
-    """Return an id as it is, or, if it is quoted as in CSV, what the quotes hold."""
-    return text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text

@@ -31,12 +31,15 @@ _HINT = (
 _FIRST_ID = re.compile(rb'\s*\{\s*"(?:_id|id|docid|doc_id|qid|query_id)"\s*:\s*"([^"\\]*)"\s*[,}]')
 
 
-def texts_of(data: Any, ids: Collection[str], what: str = "the texts") -> dict[str, str]:
+def texts_of(
+    data: Any, ids: Collection[str], what: str = "the texts", *, whole: bool = False
+) -> dict[str, str]:
     """Return {id: text} for those of the ids that have a text; white space becomes blanks.
 
     `data` is a file, a table in memory, rows, or a dict {id: text}, or {id: {"title": ...}}. A
     file is TREC topics, a table with a column of ids and one of texts (or two columns without
-    names), JSON lines, or a JSON object {id: text}. The title is the text if it is not empty. In
+    names), JSON lines, or a JSON object {id: text}. The title is the text if it is not empty; with
+    `whole`, the title and the text, if there are both, joined by a colon. In
     JSON lines and tab-separated files, only the lines of these ids are read; others are not
     checked. If an id has several texts, the first counts.
 
@@ -47,17 +50,19 @@ def texts_of(data: Any, ids: Collection[str], what: str = "the texts") -> dict[s
     """
     wanted = {*ids}
     found: dict[str, str] = {}
-    for name, text in _pairs(data, wanted, what):
-        if name in wanted and text:
-            found.setdefault(name, text)
+    for name, texts in _pairs(data, wanted, what):
+        several = [text for text in texts if text]
+        if name in wanted and several:
+            found.setdefault(name, ": ".join(several[: 2 if whole else 1]))
     return found
 
 
-def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str, str]]:
+def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each id with its texts, in the order of `_TEXTS`; they may be empty."""
     form = Form(what, ("id", "text"), known=_IDS, bare="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
         yield from (
-            (as_text(name, what), _text_in(value)) for name, value in as_dict(data, what).items()
+            (as_text(name, what), _texts_in(value)) for name, value in as_dict(data, what).items()
         )
         return
     source = Source(data) if isinstance(data, str | os.PathLike) else None
@@ -66,16 +71,16 @@ def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str,
     else:
         text = _sieved(source, wanted)
         if text.lstrip()[:1] == "<":
-            yield from _topics(text, source.name)
+            yield from ((name, [one]) for name, one in _topics(text, source.name))
             return
         found = text_rows(source.name, text, form)
     if isinstance(found, Document):
-        yield from ((str(name), _text_in(value)) for name, value in found.value.items())
+        yield from ((str(name), _texts_in(value)) for name, value in found.value.items())
     else:
         yield from _of_table(found)
 
 
-def _of_table(table: Table) -> Iterator[tuple[str, str]]:
+def _of_table(table: Table) -> Iterator[tuple[str, list[str]]]:
     if not table.n_rows:
         return
     place = 0 if table.bare else table.queries(_IDS)
@@ -90,15 +95,14 @@ def _of_table(table: Table) -> Iterator[tuple[str, str]]:
             f"Name it, for example, {', '.join(_TEXTS[:4])}.",
         )
     for row, values in enumerate(table.rows()):
-        texts = (_plain(values[i]) for i in named)
-        yield table.id_of(row, values[place]), next(filter(None, texts), "")
+        yield table.id_of(row, values[place]), [_plain(values[i]) for i in named]
 
 
-def _text_in(value: Any) -> str:
-    """Return a text, or the first text field of an object; empty if there is none."""
+def _texts_in(value: Any) -> list[str]:
+    """Return a text, or the text fields of an object; empty ones, too."""
     if not isinstance(value, Mapping):
-        return _plain(value)
-    return next(filter(None, (_plain(value.get(name)) for name in _TEXTS)), "")
+        return [_plain(value)]
+    return [_plain(value.get(name)) for name in _TEXTS]
 
 
 def _plain(value: Any) -> str:

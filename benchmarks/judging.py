@@ -1,0 +1,246 @@
+"""How many judgments each way of choosing documents takes, simulated on TREC DL 2019.
+
+    pip install .
+    CRANFIELD_DATA=... python benchmarks/judging.py [--draws 10]
+
+All judgments of NIST are hidden. Documents are asked for one by one, in turn for each query; the
+answer is NIST's grade, or 0 for a document that NIST did not judge. Two questions:
+
+- Of twelve systems, pooled 100 deep: how many judgments until Kendall's tau of their order with the
+  order by all of NIST's judgments is .9, and does not fall below it again?
+- Of two systems, for each of the 66 pairs: how many until the sign of the difference of nDCG@10 is
+  certain, however the rest is judged (in steps of ten)?
+
+Orders that depend on chance, or on which of several runs takes its turn, are drawn several times.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from cranfield import Qrels, Run, evaluate, fuse, kendall, parse, read_qrels, read_run
+from cranfield.data.judging import Judging
+from cranfield.pools.deciding import deciding
+from cranfield.pools.strategies import STRATEGIES
+
+SEED = 20_261_128
+MEASURES = ("nDCG@10", "AP")
+DEPTH = 100
+TAU = 0.9
+WAYS = ("depth", "fusion", "rbp", "chance", "move-to-front", "bandit", "decide")
+BY_CHANCE = ("chance", "move-to-front", "bandit")
+
+Orders = Mapping[str, Sequence[str]]  # the documents of each query, in the order of the questions
+Lists = Mapping[str, Sequence[Sequence[str]]]  # those of each run
+
+
+class Simulation:
+    """NIST's judgments, some systems, and what is asked in which order."""
+
+    def __init__(self, qrels: Qrels, runs: Mapping[str, Run], depth: int = DEPTH) -> None:
+        self.truth, self.runs, self.depth = qrels.to_dict(), dict(runs), depth
+        self.top = qrels.top_grade
+        self.query_ids = list(qrels.query_ids)
+        ranked = [one.rankings(self.query_ids, Judging()) for one in runs.values()]
+        self.lists: Lists = {
+            query: [list(one[query].of(query).docs[:depth]) for one in ranked]
+            for query in self.query_ids
+        }
+
+    def grade(self, query: str, doc: str) -> int:
+        """Return the answer to a question."""
+        return int(self.truth[query].get(doc, 0))
+
+    def judged(self, orders: Orders, n: int) -> Qrels:
+        """Return the judgments when n questions were asked for each query."""
+        known = {
+            query: {doc: self.grade(query, doc) for doc in orders[query][:n]}
+            for query in self.query_ids
+        }
+        return Qrels(known).with_top_grade(self.top)
+
+    def orders(self, way: str, seed: int) -> Orders:
+        """Return the order of the questions, which may depend on the answers."""
+        generator = np.random.default_rng(seed)
+        if way in ("fusion", "rbp"):
+            made = fuse(list(self.runs.values()), "rrf" if way == "fusion" else "rbc")
+            ranked = made.rankings(self.query_ids, Judging())
+            pooled = {query: {*sum(map(list, its), [])} for query, its in self.lists.items()}
+            return {
+                query: [doc for doc in ranked[query].of(query).docs if doc in pooled[query]]
+                for query in self.query_ids
+            }
+        found: dict[str, Sequence[str]] = {}
+        for query, lists in self.lists.items():
+            mixed = [lists[i] for i in generator.permutation(len(lists)).tolist()]
+            if way in STRATEGIES:
+                found[query] = list(self._answered(query, way, mixed))
+                continue
+            # By depth: the first of every run, then the second, ...
+            by_rank = [
+                list_[rank] for rank in range(self.depth) for list_ in mixed if rank < len(list_)
+            ]
+            docs = list(dict.fromkeys(by_rank))
+            if way == "chance":
+                docs = [docs[i] for i in generator.permutation(len(docs)).tolist()]
+            found[query] = docs
+        return found
+
+    def _answered(self, query: str, way: str, lists: Sequence[Sequence[str]]) -> Iterator[str]:
+        asked = STRATEGIES[way](lists)
+        doc = next(asked, None)
+        while doc is not None:
+            yield doc
+            try:
+                doc = asked.send(self.grade(query, doc) >= 1)
+            except StopIteration:
+                return
+
+
+def rounds(longest: int) -> list[int]:
+    """Return after how many questions for each query the order is looked at."""
+    return [*range(1, 31), *range(32, 61, 2), *range(65, longest + 5, 5)]
+
+
+class Tau:
+    """Kendall's tau of an order of systems with that by all judgments."""
+
+    def __init__(self, qrels: Qrels, runs: Mapping[str, Run]) -> None:
+        self.runs = dict(runs)
+        self.whole = self._means(qrels)
+
+    def _means(self, qrels: Qrels) -> dict[str, list[float]]:
+        systems = evaluate(qrels, self.runs, " ".join(MEASURES))
+        return {m: [systems[name][m] for name in self.runs] for m in MEASURES}
+
+    def of(self, qrels: Qrels) -> dict[str, float]:
+        """Return tau by each measure."""
+        means = self._means(qrels)
+        return {m: kendall(self.whole[m], means[m]).tau_b for m in MEASURES}
+
+
+def from_then_on(seen: Sequence[tuple[int, float]]) -> float:
+    """Return the number of judgments from which on tau is at least .9; infinity if never."""
+    needed = float("inf")
+    for n, tau in reversed(seen):
+        if not tau >= TAU:
+            break
+        needed = n
+    return needed
+
+
+def until_tau(one: Simulation, tau: Tau, way: str, seed: int) -> dict[str, float]:
+    """Return how many judgments it takes by each measure."""
+    if way == "decide":
+        return until_tau_by_pairs(one, tau)
+    orders = one.orders(way, seed)
+    seen: dict[str, list[tuple[int, float]]] = {m: [] for m in MEASURES}
+    for n in rounds(max(map(len, orders.values()))):
+        asked = sum(min(n, len(docs)) for docs in orders.values())
+        for m, value in tau.of(one.judged(orders, n)).items():
+            seen[m].append((asked, value))
+    return {m: from_then_on(its) for m, its in seen.items()}
+
+
+def until_tau_by_pairs(one: Simulation, tau: Tau) -> dict[str, float]:
+    """Ask, in each round, what decides most between the systems of each pair, by nDCG@10."""
+    known: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
+    seen: dict[str, list[tuple[int, float]]] = {m: [] for m in MEASURES}
+    measure = parse(MEASURES[0])
+    while True:
+        qrels = Qrels(known).with_top_grade(one.top)
+        asked: set[tuple[str, str]] = set()
+        for left, right in combinations(one.runs, 2):
+            pair = {left: one.runs[left], right: one.runs[right]}
+            found = deciding(qrels, pair, measure, Judging())
+            if not found.is_certain:
+                asked |= {*[it for it in found.documents if it not in asked][:1]}
+        if not asked:
+            return {m: from_then_on(its) if m == MEASURES[0] else np.nan for m, its in seen.items()}
+        for query, doc in asked:
+            known[query][doc] = one.grade(query, doc)
+        n = sum(map(len, known.values()))
+        for m, value in tau.of(Qrels(known).with_top_grade(one.top)).items():
+            seen[m].append((n, value))
+
+
+def until_certain(one: Simulation, way: str, seed: int, step: int = 10) -> float:
+    """Return after how many judgments the sign of a pair's difference is certain."""
+    measure = parse(MEASURES[0])
+    in_turn: list[tuple[str, str]] = []
+    if way != "decide":
+        orders = one.orders(way, seed)
+        longest = max(map(len, orders.values()))
+        in_turn = [
+            (q, docs[i]) for i in range(longest) for q, docs in orders.items() if i < len(docs)
+        ]
+    known: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
+    n = 0
+    while True:
+        found = deciding(Qrels(known).with_top_grade(one.top), one.runs, measure, Judging())
+        if found.is_certain:
+            return n
+        asked = found.documents[:step] if way == "decide" else in_turn[n : n + step]
+        if not asked:
+            return float("inf")
+        for query, doc in asked:
+            known[query][doc] = one.grade(query, doc)
+        n += len(asked)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Return the mean, and the least and greatest where they differ."""
+    if max(values) == float("inf"):
+        return "never" if min(values) == max(values) else f"{min(values):,.0f} to never"
+    mean = f"{statistics.mean(values):,.0f}"
+    return (
+        mean if min(values) == max(values) else f"{mean} ({min(values):,.0f} to {max(values):,.0f})"
+    )
+
+
+def systems(folder: Path) -> tuple[Qrels, dict[str, Run]]:
+    """Return NIST's judgments and the twelve systems."""
+    files = sorted(folder.glob("*.run.gz"))
+    runs = {path.name.split(".")[0]: Run(read_run(path).to_dict()) for path in files}
+    return read_qrels(folder / "qrels.txt"), runs
+
+
+def main() -> None:
+    """Print both tables."""
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("--draws", type=int, default=10)
+    arguments.add_argument("--pairs", type=int, default=66)
+    given = arguments.parse_args()
+    qrels, runs = systems(Path(os.environ["CRANFIELD_DATA"]) / "dl19")
+    every, tau = Simulation(qrels, runs), Tau(qrels, runs)
+    n_all = sum(len({*sum(map(list, its), [])}) for its in every.lists.values())
+    print(f"{len(runs)} systems, {n_all:,} documents in the pool {DEPTH} deep; tau {TAU}")
+    for way in WAYS:
+        draws = given.draws if way in BY_CHANCE else 1
+        found = [until_tau(every, tau, way, SEED + i) for i in range(draws)]
+        line = "   ".join(f"{m} {spread([it[m] for it in found])}" for m in MEASURES)
+        print(f"  {way:14} {line}", flush=True)
+    pairs = list(combinations(runs, 2))[: given.pairs]
+    print(f"{len(pairs)} pairs: judgments until the sign of nDCG@10 is certain")
+    for way in WAYS:
+        needed = [
+            until_certain(Simulation(qrels, {a: runs[a], b: runs[b]}, 10), way, SEED)
+            for a, b in pairs
+        ]
+        middle = statistics.median(needed)
+        never = sum(it == float("inf") for it in needed)
+        quartiles = statistics.quantiles(needed, n=4) if never < 17 else ["", "", ""]
+        print(
+            f"  {way:14} median {middle:,.0f}, quartiles {quartiles[0]} to {quartiles[2]}, never {never}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,441 @@
+"""collect: the labels that people gave, checked against what was asked, as judgments."""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from cranfield.arrays.ids import encode
+from cranfield.data.combined import DifferingGrades
+from cranfield.data.qrels import Qrels
+from cranfield.errors import DuplicateError, InputError, OptionError, printable
+from cranfield.formats.block import Errors, Role
+from cranfield.formats.columns import COLUMNS
+from cranfield.formats.files import stem_of
+from cranfield.formats.small.label_files import DRAWING, Label, labels_in
+from cranfield.formats.small.read import number_of
+from cranfield.formats.source import Source
+from cranfield.notes import Note
+from cranfield.options import Options, option, refuse_others, takes
+from cranfield.pools.pool import NOT_DRAWN, Pool
+from cranfield.render.numbers import number_of as count_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, table_of
+from cranfield.version import __version__
+
+if TYPE_CHECKING:
+    LabelsLike = str | os.PathLike[str] | Iterable[Any]
+
+_Pair = tuple[str, str]  # (query, document)
+_SHOWN = 3  # documents that a note names
+_WORDS = (
+    "Say which grade a word is: grades_of={'no': 0, 'yes': 1} (--grades-of 'no=0,yes=1'); "
+    "errors='skip' (--errors skip) leaves such labels out."
+)
+_UNKNOWN = "errors='skip' (--errors skip) leaves such labels out."
+
+
+def _grades(value: Any) -> dict[str, float]:
+    """Check for the grades of labels that are words: {word: grade}, or "no=0,yes=1"."""
+    expected = "grades of labels, as in 'not relevant=0,relevant=1' or {'no': 0, 'yes': 1}"
+    if isinstance(value, str):
+        parts = [part.rpartition("=") for part in value.split(",")]
+        value = {word.strip(): number_of(grade.strip()) for word, _, grade in parts}
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(expected)
+    found = {str(word): number_of(grade) for word, grade in value.items()}
+    if any(not word or one is None or not math.isfinite(one) for word, one in found.items()):
+        raise ValueError(expected)
+    return {word: one for word, one in found.items() if one is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectSettings(Options):
+    """Which labels count, and as which grade."""
+
+    assessor: str | None = option(None, "Only the labels of this person.")
+    grades_of: Mapping[str, float] | None = option(
+        None, "The grades of labels that are words, as in 'not relevant=0,relevant=1'.", _grades
+    )
+    differing: DifferingGrades = option(
+        "refuse",
+        "Which grade counts of a document that was given several: refuse them, or take the latest, "
+        "the highest, or that of the majority (of two as frequent the higher).",
+    )
+    errors: Errors = option(
+        "strict",
+        "Refuse the first label that cannot be used, or of a document that the pool lacks; or "
+        "leave such labels out and count them.",
+    )
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class CollectSettingsOptions(TypedDict, total=False):
+    """The options of CollectSettings, as keywords of a function."""
+
+    assessor: str | None
+    grades_of: Mapping[str, float] | None
+    differing: DifferingGrades
+    errors: Errors
+
+
+# ---- end
+
+
+@dataclass(frozen=True)
+class Assessor:
+    """One person's labels.
+
+    >>> from cranfield import collect
+    >>> rows = [("q1", "d1", 1), ("q1", "d2", 0)]
+    >>> collect({"ann": rows}).assessors[0]
+    Assessor(assessor='ann', labels=2, relevant=1, shared=0, differing=0)
+    """
+
+    assessor: str
+    labels: int  # documents labelled
+    relevant: int  # of these, with grade 1 or more
+    shared: int  # documents that another person labelled, too
+    differing: int  # of these, documents whose labels are not all the same
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labels(Shown):
+    """Labels as judgments, with who gave them, and what is missing.
+
+    `rows()`, `to_csv()` or the command's `-o labels.csv` are read as judgments; `qrels()` are these
+    judgments. How a document was drawn (`probability`, `stratum`) goes with it.
+
+    >>> from cranfield import collect
+    >>> found = collect({"ann": [("q1", "d1", 1)], "ben": [("q1", "d1", 1), ("q1", "d2", 0)]})
+    >>> found.qrels().to_dict()
+    {'q1': {'d1': 1, 'd2': 0}}
+    >>> [row["assessor"] for row in found.rows()]
+    ['ann; ben', 'ben']
+    """
+
+    pairs: Sequence[_Pair]
+    grades: Sequence[float]
+    by: Sequence[Sequence[str]]  # who labelled each document
+    drawing: Mapping[Role, Sequence[Any]]
+    assessors: Sequence[Assessor]
+    missing: Sequence[_Pair]  # asked for and not labelled
+    settings: CollectSettings
+    recipe: Mapping[str, Any]
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns of the labels."""
+        roles: list[Role] = ["query", "doc", "grade", *self.drawing]
+        return (*(COLUMNS[role].public for role in roles), "assessor")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each document with a label."""
+        queries, docs = zip(*self.pairs, strict=True)
+        who = ["; ".join(names) for names in self.by]
+        return self._dicts(
+            zip(queries, docs, self.grades, *self.drawing.values(), who, strict=True)
+        )
+
+    def qrels(self) -> Qrels:
+        """Return the labels as judgments."""
+        names = self.header[:-1]
+        return Qrels([{name: row[name] for name in names} for row in self.rows()])
+
+    def tables(self) -> list[Table]:
+        """Return a table of the people who labelled."""
+        columns = [
+            Column("assessor", lambda one: one.assessor),
+            Column("labels", lambda one: f"{one.labels:,}"),
+            Column(
+                "relevant", lambda one: f"{one.relevant:,}", "relevant: labels of grade 1 or more."
+            ),
+            Column(
+                "shared",
+                lambda one: f"{one.shared:,}",
+                "shared: documents that another person labelled, too; differing: of these, those "
+                "whose labels are not all the same.",
+            ),
+            Column("differing", lambda one: f"{one.differing:,}"),
+        ]
+        title = [f"{count_of(len(self.pairs), 'document')} with a label"]
+        return [table_of(self.assessors, columns, notes=self.notes, title=title)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the labels, and how they came about."""
+        return {
+            "recipe": dict(self.recipe),
+            "settings": vars(self.settings),
+            "assessors": [vars(one) for one in self.assessors],
+            "missing": [list(one) for one in self.missing],
+            "rows": self.rows(),
+            "notes": [one.to_dict() for one in self.notes],
+        }
+
+
+@takes(CollectSettings)
+def collect(
+    labels: "LabelsLike | Mapping[str, LabelsLike]",
+    *,
+    pool: Any = None,
+    **options: Unpack[CollectSettingsOptions],
+) -> Labels:
+    """Return the labels that people gave as judgments, checked against what was asked.
+
+    Labels come from the file of `pool` filled in, or from what Label Studio or Argilla exports as
+    JSON. Several labels of a document, by one person or by several, are counted; which one counts
+    is an option. With the pool, what is missing is named, a label of a document that nobody asked
+    for is refused, and how each document was drawn goes with its label.
+
+    Args:
+        labels: a file, a table or rows with the columns `query_id`, `doc_id`, `relevance`, and
+            `assessor` where several people's labels are in one; a list of files; or a dict
+            {assessor: labels}. Without a name, a file's name is the person.
+        pool: what was to be labelled: a Pool, or the file that it wrote.
+        **options: each option of `CollectSettings`.
+
+    Returns:
+        Labels: a table of who labelled how much, and the judgments.
+
+    Raises:
+        InputError: a label that is no grade, one of a document that the pool lacks, or no label.
+        DuplicateError: a document with different labels, unless `differing` says which counts.
+        OptionError: an option with an impossible value, or without effect.
+
+    >>> from cranfield import pool
+    >>> asked = pool({"q1": {"d9": 1}}, {"q1": ["d1", "d2"]}, k=2)
+    >>> given = [{"query_id": "q1", "doc_id": "d1", "relevance": "yes", "assessor": "ann"}]
+    >>> found = collect(given, pool=asked, grades_of={"no": 0, "yes": 1})
+    >>> found.qrels().to_dict(), found.missing
+    ({'q1': {'d1': 1}}, [('q1', 'd2')])
+
+    """
+    refuse_others(collect, options)
+    settings = CollectSettings.of(options)
+    sources = dict(_sources(labels))
+    every = [
+        one._replace(assessor=one.assessor or name)
+        for name, source in sources.items()
+        for one in labels_in(source)
+    ]
+    asked = _asked(every, pool)
+    given, notes = _given(every, asked, settings)
+    if not given:
+        raise InputError(
+            "no document has a label",
+            source=", ".join(sources),
+            hint="The column relevance is to be filled in with grades.",
+        )
+    by_pair: dict[_Pair, list[tuple[Label, float]]] = {}
+    for one, grade in given:
+        by_pair.setdefault((one.query, one.doc), []).append((one, grade))
+    notes += _several(by_pair, settings)
+    settled = _settled(by_pair, settings.differing)
+    settled |= {pair: NOT_DRAWN for pair, one in asked.items() if one.label is not None}
+    pairs = sorted(settled, key=lambda pair: (encode(pair[0]), encode(pair[1])))
+    missing = [pair for pair in asked if pair not in settled]
+    notes += _of_missing(missing, len(asked))
+    return Labels(
+        pairs,
+        [_plain(settled[pair]) for pair in pairs],
+        [[*dict.fromkeys(str(one.assessor) for one, _ in by_pair.get(pair, ()))] for pair in pairs],
+        _drawing(pairs, asked),
+        list(_assessors(by_pair)),
+        missing,
+        settings,
+        {"cranfield": __version__, "labels": [*sources]},
+        tuple(notes),
+    )
+
+
+def _plain(grade: float) -> float:
+    """Return a grade as a whole number where it is one."""
+    return int(grade) if grade == int(grade) else grade
+
+
+def _sources(labels: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each source of labels, with the name of the person if no row has one."""
+    if isinstance(labels, Mapping):
+        yield from ((str(name), one) for name, one in labels.items())
+        return
+    several = isinstance(labels, list | tuple) and all(
+        isinstance(one, str | os.PathLike) for one in labels
+    )
+    if isinstance(labels, list | tuple) and not labels:
+        raise InputError("no labels were given")
+    taken: Counter[str] = Counter()
+    for one in labels if several else [labels]:
+        is_file = isinstance(one, str | os.PathLike)
+        name = stem_of(Source(one)) if is_file else "assessor"
+        taken[name] += 1
+        yield (os.fspath(one) if taken[name] > 1 else name), one
+
+
+def _asked(every: Sequence[Label], pool: Any) -> dict[_Pair, Label]:
+    """Return what was to be labelled: the pool's documents, or else all that the files name.
+
+    Those with a label were not drawn.
+    """
+    if pool is None:
+        found = {(one.query, one.doc): one._replace(label=None) for one in reversed(every)}
+        undrawn = {(one.query, one.doc): one for one in every if _is_not_drawn(one)}
+        return {**dict(reversed(found.items())), **undrawn}
+    found = {}
+    for one in labels_in(pool.rows() if isinstance(pool, Pool) else pool):
+        if one.label is not None and not _is_not_drawn(one):
+            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} has a label in the pool"
+            hint = "The pool is the file before labelling; labels are the first argument."
+            raise one.origin.error(one.row, problem, hint)
+        found[one.query, one.doc] = one
+    return found
+
+
+def _is_not_drawn(one: Label) -> bool:
+    return number_of(one.label) == NOT_DRAWN
+
+
+def _given(
+    every: Sequence[Label], asked: Mapping[_Pair, Label], settings: CollectSettings
+) -> tuple[list[tuple[Label, float]], list[Note]]:
+    """Return the labels that count, with their grades, and notes on those that do not."""
+    found: list[tuple[Label, float]] = []
+    left_out: Counter[str] = Counter()
+    people = dict.fromkeys(str(one.assessor) for one in every)
+    if settings.assessor is not None and settings.assessor not in people:
+        raise OptionError(
+            f"assessor={settings.assessor!r:.80}: the labels are by "
+            f"{', '.join(map(printable, people)):.200}"
+        )
+    for one in every:
+        left_out["discarded by the person"] += one.discarded
+        if one.label is None or _is_not_drawn(one):
+            continue
+        if settings.assessor not in (None, str(one.assessor)):
+            continue
+        grade = (settings.grades_of or {}).get(str(one.label), number_of(one.label))
+        if grade is None or not math.isfinite(grade):
+            problem, hint, why = f"expected a grade, got {one.label!r:.80}", _WORDS, "of no grade"
+        elif (there := asked.get((one.query, one.doc))) is None or there.label is not None:
+            how = "is not in the pool" if there is None else "was not drawn (-1 in the pool)"
+            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} {how}"
+            hint, why = _UNKNOWN, "of a document that nobody asked for"
+        else:
+            found.append((one, float(grade)))
+            continue
+        if settings.errors == "strict":
+            raise one.origin.error(one.row, problem, hint)
+        left_out[why] += 1
+    notes = [
+        Note("left-out", "warning", f"{count_of(n, 'label')} left out, {why}.", n)
+        for why, n in left_out.items()
+        if n
+    ]
+    return found, notes
+
+
+def _several(
+    by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]], settings: CollectSettings
+) -> list[Note]:
+    """Say how many documents have several labels; DuplicateError where they may not differ."""
+    twice, by_others, differ = 0, 0, 0
+    for (query, doc), its in by_pair.items():
+        people = Counter(str(one.assessor) for one, _ in its)
+        twice += any(n > 1 for n in people.values())
+        by_others += len(people) > 1
+        if len({grade for _, grade in its}) > 1:
+            differ += 1
+            if settings.differing == "refuse":
+                said = ", ".join(
+                    f"{grade:g} by {printable(str(one.assessor))}" for one, grade in its
+                )
+                last = its[-1][0]
+                problem = (
+                    f"query {query!r:.80}, document {doc!r:.80} has different labels: {said:.200}"
+                )
+                hint = (
+                    "differing='latest', 'highest' or 'majority' (--differing) says which counts; "
+                    "assessor='NAME' (--assessor) takes one person's, as for cranfield agreement."
+                )
+                raise last.origin.error(last.row, problem, hint, kind=DuplicateError)
+    notes = []
+    if twice:
+        text = f"{count_of(twice, 'document')} labelled twice by one person."
+        notes.append(Note("labelled-twice", "warning", text, twice))
+    if by_others:
+        text = f"{count_of(by_others, 'document')} labelled by several people."
+        notes.append(Note("labelled-by-several", "info", text, by_others))
+    if differ:
+        how = {"latest": "the latest", "highest": "the highest", "majority": "the most frequent"}
+        counts = how[settings.differing]
+        text = f"{count_of(differ, 'document')} with different labels: {counts} counts."
+        notes.append(Note("differing", "warning", text, differ))
+    return notes
+
+
+def _settled(
+    by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]], differing: DifferingGrades
+) -> dict[_Pair, float]:
+    """Return the grade that counts of each document, as judgments that are merged."""
+    turns: list[dict[str, dict[str, float]]] = []
+    for (query, doc), its in by_pair.items():
+        for turn, (_, grade) in enumerate(its):
+            if turn == len(turns):
+                turns.append({})
+            turns[turn].setdefault(query, {})[doc] = grade
+    first, *others = map(Qrels, turns)
+    merged = first.merge(*others, differing=differing) if others else first
+    return {
+        (query, doc): grade
+        for query, docs in merged.to_dict().items()
+        for doc, grade in docs.items()
+    }
+
+
+def _of_missing(missing: Sequence[_Pair], n_asked: int) -> list[Note]:
+    if not missing:
+        return []
+    shown = ", ".join(f"{printable(query)} {printable(doc)}" for query, doc in missing[:_SHOWN])
+    more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
+    text = (
+        f"{len(missing):,} of {n_asked:,} documents have no label: {shown:.200}{more}. Of a sample "
+        "drawn by chance, all need one."
+    )
+    return [Note("missing", "warning", text, len(missing))]
+
+
+def _drawing(pairs: Sequence[_Pair], asked: Mapping[_Pair, Label]) -> dict[Role, Sequence[Any]]:
+    """Return how each document was drawn, by the columns that all have."""
+    found: dict[Role, Sequence[Any]] = {}
+    for role in DRAWING:
+        column = [asked[pair].drawing.get(role) for pair in pairs]
+        if any(one is not None for one in column):
+            found[role] = [number_of(one) if isinstance(one, str) else one for one in column]
+            if role == "stratum":
+                found[role] = [None if one is None else int(one) for one in found[role]]
+    return found
+
+
+def _assessors(
+    by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]],
+) -> Iterator[Assessor]:
+    """Yield each person's part, in the order of their names."""
+    labels, relevant, shared, differing = (
+        Counter[str](),
+        Counter[str](),
+        Counter[str](),
+        Counter[str](),
+    )
+    for its in by_pair.values():
+        last = {str(one.assessor): grade for one, grade in its}
+        for name, grade in last.items():
+            labels[name] += 1
+            relevant[name] += grade >= 1
+            shared[name] += len(last) > 1
+            differing[name] += len(last) > 1 and len({*last.values()}) > 1
+    for name in sorted(labels, key=encode):
+        yield Assessor(name, labels[name], relevant[name], shared[name], differing[name])

@@ -1,0 +1,125 @@
+"""Drawing by chance, with stated probabilities: one sample, or one of each of several strata."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.options import finite
+
+Strata = Mapping[int, float]  # {down to this rank: the share that is drawn}, rank by rank
+
+
+def strata(value: Any) -> Strata:
+    """Check for the shares to draw by rank: a dict, or text such as "10=100%,100=10%".
+
+    >>> strata("10=100%, 100=.1"), strata({50: 0.2})
+    ({10: 1.0, 100: 0.1}, {50: 0.2})
+    """
+    expected = (
+        "ranks and the share of documents to draw down to each, as in '10=100%,100=10%' or "
+        "{10: 1, 100: 0.1}; ranks rise, shares are above 0 and at most 1"
+    )
+    try:
+        found = _strata(value)
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(expected) from None
+    ranks, shares = [*found], [*found.values()]
+    if (
+        not ranks
+        or ranks[0] < 1
+        or sorted({*ranks}) != ranks
+        or not 0 < min(shares) <= max(shares) <= 1
+    ):
+        raise ValueError(expected)
+    return found
+
+
+def _strata(value: Any) -> dict[int, float]:
+    if isinstance(value, Mapping):
+        pairs = [(finite(rank), finite(share)) for rank, share in value.items()]
+    else:
+        parts = [part.partition("=") for part in value.split(",")]
+        pairs = [(int(rank), _share(share.strip())) for rank, _, share in parts]
+    if any(rank is None or rank != int(rank) or share is None for rank, share in pairs):
+        raise ValueError
+    if len({rank for rank, _ in pairs}) < len(pairs):
+        raise ValueError
+    return {int(rank): float(share) for rank, share in pairs}  # type: ignore[arg-type]
+
+
+def _share(text: str) -> float:
+    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+
+
+def chances(size: Floats, n: int) -> Floats:
+    """Return probabilities proportional to sizes that add up to n, and are 1 at most.
+
+    >>> chances(np.array([1.0, 1.0, 2.0, 16.0]), 2).tolist()
+    [0.25, 0.25, 0.5, 1.0]
+    """
+    found = np.ones(len(size))
+    open_, left = np.ones(len(size), np.bool_), min(n, len(size))
+    while left > 0 and open_.any():
+        found[open_] = size[open_] * (left / size[open_].sum())
+        above = open_ & (found >= 1)
+        if not above.any():
+            break
+        found[above] = 1.0
+        open_ &= ~above
+        left -= int(np.count_nonzero(above))
+    return found
+
+
+def drawn(chance: Floats, generator: np.random.Generator) -> Bools:
+    """Draw each with its probability, as many as these add up to: (n,).
+
+    With equal probabilities, every part of that size is as likely as any other. Systematic sampling
+    from an order by chance (Madow, Annals of Mathematical Statistics 1949).
+
+    >>> int(drawn(np.array([0.5, 0.5, 1.0]), np.random.default_rng(1)).sum())
+    2
+    """
+    order = np.argsort(generator.random(len(chance)), kind="stable")
+    ends = np.cumsum(chance[order])
+    if len(ends):
+        ends *= round(float(ends[-1])) / ends[-1]  # rounding is to add none, and to lose none
+    passed = np.floor(ends + generator.random())
+    found = np.zeros(len(chance), np.bool_)
+    found[order] = np.diff(passed, prepend=0) > 0
+    return found
+
+
+def drawn_of_strata(
+    query: Ints, rank: Ints, shares: Strata, generator: np.random.Generator
+) -> tuple[Bools, Floats, Ints]:
+    """Draw from each stratum of each query its share, rounded, but one document at least.
+
+    `query` and `rank` are those of each document. Returns which are drawn, the probability of each
+    to be drawn, and the number of its stratum, from 1 for the best ranks: (n,) each.
+    """
+    stratum = np.searchsorted(list(shares), rank) + 1
+    share = np.array([1.0, *shares.values()])
+    found, chance = np.zeros(len(rank), np.bool_), np.ones(len(rank))
+    order = np.lexsort((stratum, query))
+    begins = np.flatnonzero(np.diff(query[order], prepend=-1) | np.diff(stratum[order], prepend=-1))
+    for rows in np.split(order, begins[1:]):  # of one stratum of a query
+        n = max(1, int(share[stratum[rows[0]]] * len(rows) + 0.5))
+        chance[rows] = n / len(rows)
+        found[rows] = drawn(chance[rows], generator)
+    return found, chance, stratum
+
+
+def chosen(
+    query: Ints, rank: Ints, n: int, generator: np.random.Generator, *, whole: bool, by_rank: bool
+) -> tuple[Bools, Floats]:
+    """Draw n documents, or n queries with all of theirs; return which, and the probability of each.
+
+    With `by_rank`, a document's is proportional to 1 / log2(rank + 1).
+    """
+    if whole:
+        chance = chances(np.ones(int(query.max(initial=-1)) + 1), n)
+        return drawn(chance, generator)[query], chance[query]
+    chance = chances(1 / np.log2(rank + 1) if by_rank else np.ones(len(rank)), n)
+    return drawn(chance, generator), chance

@@ -1,0 +1,116 @@
+"""Strategies that learn from judgments which run to take the next document from.
+
+Each query is on its own. A run has a value; the next document is the first unjudged one of the run
+with the highest value, and whether it is relevant changes values. Of runs with the same value, the
+strategy stays with one while its documents are relevant, and goes on to the next after one that is
+not.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats
+
+Rankings = Sequence[Sequence[str]]  # a query's documents in each run, the best first
+Asked = Generator[str, bool, None]  # yields documents, and is sent whether each is relevant
+
+
+def documents_in_turn(
+    rankings: Rankings, learn: "Callable[[Floats, int, str, bool], None]"
+) -> Asked:
+    """Yield each document of some rankings once, from the ranking with the highest value.
+
+    After each, `learn` changes the values: it takes them, the number of the ranking, the document
+    and whether it is relevant.
+    """
+    n = len(rankings)
+    values, lists, left = np.zeros(n), [iter(one) for one in rankings], [*range(n)]
+    known, at, relevant = set[str](), -1, False
+    while left:
+        best = max(values[left])
+        ahead = [i for i in left if values[i] == best]
+        at = min(
+            ahead, key=lambda i: (i - at - (not relevant)) % n
+        )  # in turn, from the present one
+        doc = next((one for one in lists[at] if one not in known), None)
+        if doc is None:
+            left.remove(at)
+        else:
+            known.add(doc)
+            relevant = yield doc
+            learn(values, at, doc, relevant)
+
+
+def move_to_front(rankings: Rankings) -> Asked:
+    """Yield documents of one run until one is not relevant, which puts the run behind the others.
+
+    Source: Cormack, Palmer & Clarke, SIGIR 1998 (local move-to-front pooling)
+    """
+
+    def learn(values: Floats, at: int, _: str, relevant: bool) -> None:
+        values[at] -= not relevant
+
+    return documents_in_turn(rankings, learn)
+
+
+def bandit(rankings: Rankings) -> Asked:
+    """Yield documents of the runs whose last judged document was relevant, before other runs'.
+
+    The value of a run is the mean of a beta distribution that knows only the last judgment of a
+    document that the run has: 2/3 if it was relevant, 1/3 if not, 1/2 before any, here less 1/2.
+
+    Source: Losada, Parapar & Barreiro, IPM 2017 (maximum mean, not stationary, with rate 0)
+    """
+    held = [frozenset(one) for one in rankings]
+
+    def learn(values: Floats, _: int, doc: str, relevant: bool) -> None:
+        values[[doc in one for one in held]] = 1 / 6 if relevant else -1 / 6
+
+    return documents_in_turn(rankings, learn)
+
+
+STRATEGIES: Mapping[str, Callable[[Rankings], Asked]] = {
+    "move-to-front": move_to_front,
+    "bandit": bandit,
+}
+
+
+def next_documents(
+    strategy: Callable[[Rankings], Asked],
+    rankings: Mapping[str, Rankings],
+    relevant: Mapping[str, Mapping[str, bool]],
+) -> list[tuple[str, str]]:
+    """Return the unjudged documents in the order in which to judge them, as (query, document).
+
+    The queries take turns. `relevant` tells of each query's judged documents whether they are: the
+    strategy learns from these. A document that is to be judged counts as not relevant until it is.
+
+    >>> next_documents(move_to_front, {"q": [["a", "b", "c"], ["d", "e"]]}, {"q": {"a": True}})
+    [('q', 'b'), ('q', 'd'), ('q', 'c'), ('q', 'e')]
+    """
+    asked = {
+        query: _unjudged(strategy(lists), relevant.get(query, {}))
+        for query, lists in rankings.items()
+    }
+    found: list[tuple[str, str]] = []
+    while asked:
+        for query, docs in [*asked.items()]:
+            doc = next(docs, None)
+            if doc is None:
+                del asked[query]
+            else:
+                found.append((query, doc))
+    return found
+
+
+def _unjudged(asked: Asked, relevant: Mapping[str, bool]) -> Iterator[str]:
+    """Yield the documents of a strategy that are not judged, and tell it of those that are."""
+    doc = next(asked, None)
+    while doc is not None:
+        if doc not in relevant:
+            yield doc
+        try:
+            doc = asked.send(relevant.get(doc, False))
+        except StopIteration:
+            return
