@@ -17,7 +17,6 @@ Orders that depend on chance, or on which of several runs takes its turn, are dr
 import argparse
 import os
 import statistics
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -33,6 +32,7 @@ SEED = 20_261_128
 MEASURES = ("nDCG@10", "AP")
 DEPTH = 100
 TAU = 0.9
+STEP = 3  # documents that each pair asks for in a round, by decide
 WAYS = ("depth", "fusion", "rbp", "chance", "move-to-front", "bandit", "decide")
 BY_CHANCE = ("chance", "move-to-front", "bandit")
 
@@ -71,7 +71,9 @@ class Simulation:
         if way in ("fusion", "rbp"):
             made = fuse(list(self.runs.values()), "rrf" if way == "fusion" else "rbc")
             ranked = made.rankings(self.query_ids, Judging())
-            pooled = {query: {*sum(map(list, its), [])} for query, its in self.lists.items()}
+            pooled = {
+                query: {doc for one in its for doc in one} for query, its in self.lists.items()
+            }
             return {
                 query: [doc for doc in ranked[query].of(query).docs if doc in pooled[query]]
                 for query in self.query_ids
@@ -117,12 +119,12 @@ class Tau:
 
     def _means(self, qrels: Qrels) -> dict[str, list[float]]:
         systems = evaluate(qrels, self.runs, " ".join(MEASURES))
-        return {m: [systems[name][m] for name in self.runs] for m in MEASURES}
+        return {m: [float(systems[name][m] or 0) for name in self.runs] for m in MEASURES}
 
     def of(self, qrels: Qrels) -> dict[str, float]:
         """Return tau by each measure."""
         means = self._means(qrels)
-        return {m: kendall(self.whole[m], means[m]).tau_b for m in MEASURES}
+        return {m: kendall(self.whole[m], means[m]).tau_b or 0.0 for m in MEASURES}
 
 
 def from_then_on(seen: Sequence[tuple[int, float]]) -> float:
@@ -160,7 +162,7 @@ def until_tau_by_pairs(one: Simulation, tau: Tau) -> dict[str, float]:
             pair = {left: one.runs[left], right: one.runs[right]}
             found = deciding(qrels, pair, measure, Judging())
             if not found.is_certain:
-                asked |= {*[it for it in found.documents if it not in asked][:1]}
+                asked |= {*[it for it in found.documents if it not in asked][:STEP]}
         if not asked:
             return {m: from_then_on(its) if m == MEASURES[0] else np.nan for m, its in seen.items()}
         for query, doc in asked:
@@ -219,7 +221,7 @@ def main() -> None:
     given = arguments.parse_args()
     qrels, runs = systems(Path(os.environ["CRANFIELD_DATA"]) / "dl19")
     every, tau = Simulation(qrels, runs), Tau(qrels, runs)
-    n_all = sum(len({*sum(map(list, its), [])}) for its in every.lists.values())
+    n_all = sum(len({doc for one in its for doc in one}) for its in every.lists.values())
     print(f"{len(runs)} systems, {n_all:,} documents in the pool {DEPTH} deep; tau {TAU}")
     for way in WAYS:
         draws = given.draws if way in BY_CHANCE else 1
@@ -235,12 +237,12 @@ def main() -> None:
         ]
         middle = statistics.median(needed)
         never = sum(it == float("inf") for it in needed)
-        quartiles = statistics.quantiles(needed, n=4) if never < 17 else ["", "", ""]
-        print(
-            f"  {way:14} median {middle:,.0f}, quartiles {quartiles[0]} to {quartiles[2]}, never {never}",
-            flush=True,
-        )
+        line = f"median {middle:,.0f}"
+        if never < len(needed) / 4:
+            low, _, high = statistics.quantiles(needed, n=4)
+            line += f", quartiles {low:,.0f} to {high:,.0f}"
+        print(f"  {way:14} {line}; never {never}", flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -271,7 +271,9 @@ def test_queries_without_documents_are_kept_once_and_dropped_when_asked() -> Non
     none = Run({})
     assert (none | left).to_dict() == left.to_dict() == (left | none).to_dict()
     assert left.without(none).to_dict() == left.to_dict()
-    assert left.rerank({"q9": {"z": 1.0}}).to_dict() == {"q2": {"a": -1.0}}
+    for change in (left.rerank, left.break_ties):
+        with pytest.raises(InputError, match="share no document of a query"):
+            change({"q9": {"z": 1.0}})
 
 
 def test_lists_stay_lists_and_are_put_one_below_the_other() -> None:

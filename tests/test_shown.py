@@ -27,6 +27,7 @@ from cranfield import (
     Totals,
     agreement,
     check,
+    collect,
     compare,
     compare_collections,
     conventions,
@@ -98,6 +99,16 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "systems": lambda: evaluate(QRELS, RUNS, "AP P@2 NumRet", bounds=True),
     "comparison": lambda: compare(SCORES),
     "pool": lambda: pool(QRELS, RUNS, by="chance", n=2),
+    "pool of strata": lambda: pool(
+        QRELS,
+        RUNS,
+        by="chance",
+        strata={2: 1, 9: 0.5},
+        doc_texts=dict(zip(DOCS, DOCS, strict=True)),
+    ),
+    "labels": lambda: collect(
+        {name: [(q, doc, k % 3) for k, doc in enumerate(DOCS)] for name in NAMES for q in QUERIES}
+    ),
     "holes": lambda: holes(QRELS, RUNS, "RR", k=1),
     "tune": lambda: tune(QRELS, RUNS, "rrf", "RR", folds=2, steps=2),
     "prediction_powered": lambda: prediction_powered(QRELS, RUNS, "AP P@2", human=QRELS),

@@ -214,6 +214,6 @@ def test_the_command(demo_folder: Path, tmp_path: Path) -> None:
         "40 queries in 4 folds"
         in invoke("tune", *files, "--folds", "4", "--format", "table").stdout
     )
-    assert rows.splitlines()[0] == "bm25\tdense\tmean\tdifference\terror\tchosen"
+    assert rows.splitlines()[0] == "weight_bm25\tweight_dense\tmean\tdifference\terror\tchosen"
     refused = invoke("tune", *files, "--write-run", files[1])
     assert "is read by this command" in refused.stderr

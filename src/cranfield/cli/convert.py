@@ -47,14 +47,18 @@ def command(
         help="Which grade counts where merged judgments differ: none, the last one's, the highest, "
         "or the most frequent.",
     ),
-    only: str | None = flags.option(
+    only: tuple[str, ...] = flags.option(
+        multiple=True,
         metavar="FILE",
         help="Keep only what FILE has for each query: the documents of judgments or of a run; or "
-        "the ids that it lists, one to a line, below the line query_id or doc_id.",
+        "the ids that it lists, one to a line, below the line query_id or doc_id. Of several, what "
+        "all of them have.",
     ),
-    without: str | None = flags.option(
+    without: tuple[str, ...] = flags.option(
+        multiple=True,
         metavar="FILE",
-        help="Leave out what FILE has, as for --only: what users have seen already, for example.",
+        help="Leave out what FILE has, as for --only: what users have seen already, for example. "
+        "May be repeated.",
     ),
     top: int | None = flags.checked(
         whole(1), type=int, metavar="K", help="Keep the first K documents of each query of a run."
@@ -77,7 +81,7 @@ def command(
     cranfield convert clicks.csv out.run --run-columns query_id=user,doc_id=item
     cranfield convert demo/bm25.run judged.run --only demo/qrels.txt --top 10
     """  # noqa: D301 - click's mark for lines to keep
-    named = [*merge, *filter(None, [only, without, data.map_docs])]
+    named = [*merge, *only, *without, *filter(None, [data.map_docs])]
     refuse_own_input([source, *named], target)
     refuse_two_inputs(source, *named)
     if is_qrels and is_run:
@@ -95,16 +99,20 @@ def command(
         if merge:
             others = [data.read_qrels(one, kept.duplicates) for one in merge]
             judgments = judgments.merge(*others, differing=differing)
-        for path, keeps in ((only, True), (without, False)):
-            judgments = judgments if path is None else _of_queries(judgments, path, keeps=keeps)
+        for path in only:
+            judgments = _of_queries(judgments, path, keeps=True)
+        for path in without:
+            judgments = _of_queries(judgments, path, keeps=False)
         _write_qrels(judgments, target, format, kept)
         return
     flags.refuse_options({"differing"}, "applies to judgments")
     run, *others_of = (data.read_runs([one])[0] for one in (source, *merge))
     for other in others_of:
         run |= other
-    run = run if only is None else run.only(**_named(only))
-    run = run if without is None else run.without(**_named(without))
+    for path in only:
+        run = run.only(**_named(path))
+    for path in without:
+        run = run.without(**_named(path))
     run = run if top is None else run.top(top, duplicates=kept.duplicates)
     _write_run(run, target, format, kept)
 

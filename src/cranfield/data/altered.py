@@ -19,7 +19,7 @@ from cranfield.arrays.slots import Slots
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.order import Grouped, grouped, placed
-from cranfield.errors import InputError, OptionError, one_of, printable
+from cranfield.errors import InputError, NothingSharedError, OptionError, one_of, printable
 from cranfield.formats.block import Block, Duplicates, HeldRows, Order, Role, joined, no_rows
 from cranfield.formats.columns import in_order
 from cranfield.formats.frames import is_table
@@ -230,10 +230,11 @@ class Altered(Documents):
             row = int(np.flatnonzero(~np.isfinite(score))[0])
             raise scored.error(row, f"the score {score[row]}: documents without one go below it")
         there = self._documents(other, scored)
-        judging = Judging()
+        judging, shared = Judging(), list[bool]()
 
         def ranked(found: Grouped) -> Block:
             at = there.rows(found)
+            shared.append(bool((at >= 0).any()))
             new = np.where(at >= 0, score[at], np.nan) if len(score) else np.full(len(at), np.nan)
             if rest == "below":
                 new = _below(new, found, placed(found, judging).rank)
@@ -242,7 +243,8 @@ class Altered(Documents):
 
         made = {"rerank": other.made_from, "rest": rest}
         said = f"by the scores of {other.name}:"
-        return self._made(ranked, said, judging, made, by="score")
+        reranked = self._made(ranked, said, judging, made, by="score")
+        return self._sharing(other, shared, reranked)
 
     def break_ties(self, by: Any) -> Self:
         """Return the same ranking, where documents of one score are in the order of another run.
@@ -257,11 +259,12 @@ class Altered(Documents):
         """
         other, judging = self._as_run(by), Judging()
         whole_of = other._whole(other._numbers, judging)
-        there = self._documents(other, whole_of)
+        there, shared = self._documents(other, whole_of), list[bool]()
         rank_there = placed(other.grouped(whole_of, judging), judging).rank
 
         def ordered(found: Grouped) -> Block:
             place, at = placed(found, judging, with_ties=True), there.rows(found)
+            shared.append(bool((at >= 0).any()))
             last = len(rank_there) + 1
             second = np.where(at >= 0, rank_there[at], last) if len(rank_there) else at
             rows = np.lexsort((place.rank, second, place.tie_first, found.group))
@@ -270,7 +273,17 @@ class Altered(Documents):
 
         made = {"break_ties": other.made_from}
         said = f"ties in the order of {other.name}:"
-        return self._made(ordered, said, judging, made, by="rank")
+        return self._sharing(other, shared, self._made(ordered, said, judging, made, by="rank"))
+
+    def _sharing(self, other: Self, shared: Sequence[bool], made: Self) -> Self:
+        """Return what was made of two runs; InputError if no part of one has a document of both."""
+        if not any(shared):
+            raise NothingSharedError(
+                f"the runs {self.name!r:.80} and {other.name!r:.80} share no document of a query",
+                source=named(self.sources),
+                hint="Do both name queries and documents in the same way?",
+            )
+        return made
 
     # ---- how they are made ----------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import numpy as np
 from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.run import Run
 from cranfield.data.run_names import runs_of
-from cranfield.errors import InputError, OptionError, one_of
+from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.formats.columns import What
 from cranfield.formats.header import columns_for
 from cranfield.fusion.fused_rows import FusedRows
@@ -125,7 +125,7 @@ def fuse(
     }
     elsewhere = _ELSEWHERE if len({*weights.tolist()}) > 1 else (*_ELSEWHERE, "weights")
     said = (f"{key} {_shown(recipe[key])}" for key in recipe if key not in elsewhere)
-    form = f"{method} of {some([*several])} ({', '.join(said)})"
+    form = f"{method} of {some([*map(printable, several)])} ({', '.join(said)})"
     found = Run(FusedRows(several, method, how, weights, judging, form), name or method)
     found.recipe = recipe
     return found

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
@@ -54,6 +54,8 @@ Over = Literal["weights", "parameter"]
 
 _MOST = 3_000  # settings: with more, it takes very long, and the best is a matter of chance
 _LISTED = 10  # settings of several runs' weights that a table shows
+_USUAL = 300  # settings, unless `steps` says otherwise
+_NARROW = 45  # characters that the names of runs may take above their weights
 _TUNED, _BASE = "tuned", "untuned"
 # What is tried of a method's parameter, in steps of whole numbers, over a number: value = i / of.
 _GRIDS: Mapping[str, tuple[Sequence[int], int]] = {
@@ -82,9 +84,10 @@ class Tuning(Options):
         'What is chosen: the "weights" of the runs, or the method\'s "parameter", such as the k of '
         "rrf. [default: weights, if the method has them]",
     )
-    steps: int = option(
-        10,
-        "In how many parts the weights divide 1: with 10, weights are 0, 0.1, ..., 1.",
+    steps: int | None = option(
+        None,
+        "In how many parts the weights divide 1: with 10, weights are 0, 0.1, ..., 1. [default: "
+        "10, or fewer, so that there are at most 300 settings]",
         count_from(1),
     )
     folds: Any = option(
@@ -104,7 +107,7 @@ class TuningOptions(TypedDict, total=False):
     """The options of Tuning, as keywords of a function."""
 
     over: Over | None
-    steps: int
+    steps: int | None
     folds: Any
     seed: int
     alpha: float
@@ -155,7 +158,9 @@ class Tuned(Shown):
     @property
     def header(self) -> tuple[str, ...]:
         """The columns of the rows: what is chosen, the mean, and how often it was chosen."""
-        return (*self.settings[0], "mean", "difference", "error", "chosen")
+        before = "weight_" if self.over == "weights" else ""
+        settings = (f"{before}{name}" for name in self.settings[0])
+        return (*settings, "mean", "difference", "error", "chosen")
 
     @property
     def best(self) -> Mapping[str, float]:
@@ -211,7 +216,7 @@ class Tuned(Shown):
         level = percent(1 - self.recipe["alpha"])
         said = {
             _BASE: "equal weights" if self.over == "weights" else _in_words(self._untuned),
-            _TUNED: f"chosen on the other {self.folds - 1} folds",
+            _TUNED: f"chosen on the other {number_of(self.folds - 1, 'fold')}",
         }
         change = [signed(pair.difference), interval(pair.low, pair.high), probability(pair.p)]
         rows = [
@@ -245,33 +250,36 @@ class Tuned(Shown):
             shown = shown[:_LISTED]
         low, high = min(self.means), max(self.means)
         times = [list(self.chosen.values()).count(i) for i in order]
-        rows = [
-            [
-                *(short(one) for one in self.settings[i].values()),
-                number(self.means[i]),
-                _bar(self.means[i], low, high),
-                f"{times[i]}" if times[i] else "",
-            ]
-            for i in shown
-        ]
+        names = [*self.settings[0]]
+        apart = sum(len(name) + 3 for name in names) <= _NARROW
+        rows = []
+        for i in shown:
+            values = [short(one) for one in self.settings[i].values()]
+            often = f"{times[i]}" if times[i] else ""
+            bar = _bar(self.means[i], low, high)
+            rows.append(
+                [*(values if apart else ["  ".join(values)]), number(self.means[i]), often, bar]
+            )
         n = len(self.settings)
         text = [
             f"On all queries; the best is {_in_words(self.best)}. Its mean here is one that was "
             "chosen for being high: what it is worth is above.",
             f"{self.close:,} of {n:,} settings are within a standard error of the best"
-            f"{': the optimum is flat' if self.close > n / 4 else ''}.",
+            f"{': the optimum is flat' if self.close - 1 > (n - 1) / 4 else ''}.",
             "chosen: for how many folds.",
+            *([] if apart else [f"weights: of {', '.join(names)}."]),
         ]
-        best = frozenset({(shown.index(self.place), len(self.settings[0]))})
+        labels = names if apart else ["weights"]
+        best = frozenset({(shown.index(self.place), len(labels))})
         title = "Settings" if len(shown) == n else f"The best {len(shown)} of {n:,} settings"
-        header = [*self.settings[0], "mean", "", "chosen"]
-        return Table(header, rows, text, len(self.settings[0]), best, title=[title])
+        header = [*labels, "mean", "chosen", ""]
+        return Table(header, rows, text, len(labels), best, title=[title], n_sentences=1)
 
 
 def _bar(mean: float, low: float, high: float) -> str:
     """Return a bar of ten characters between the lowest and the highest mean."""
     share = (mean - low) / (high - low) if high > low else 1.0
-    return ("=" * max(1, round(10 * share))).ljust(10)
+    return "=" * max(1, round(10 * share))
 
 
 def _in_words(setting: Mapping[str, float]) -> str:
@@ -342,7 +350,7 @@ def tune(
         verb=tune,
     )
     over = how.over or ("weights" if METHODS[method].is_weighted else "parameter")
-    settings, untuned = _grid(method, over, tuple(several), how.steps, fusing)
+    settings, untuned = _grid(method, over, tuple(several), how, fusing)
     held = {name: run.only(queries=judged) for name, run in several.items()}
     trials = _Trials(judged, held, method, over, wanted, {**fusing.unusual(), **judging.unusual()})
     first = trials.fused(None if over == "weights" else untuned)
@@ -352,7 +360,7 @@ def tune(
     base, *of_settings = np.array([[one[query] for query in query_ids] for one in scores])
     tried = np.stack(of_settings)
     fold, names = _folds(how, query_ids)
-    away = np.array([_distance(one, untuned) for one in settings])
+    away = _far(settings, untuned)
     rising = wanted.definition.higher_is_better is not False
     chosen = {
         name: _best(tried[:, fold != i].mean(axis=1), away, rising=rising)
@@ -362,8 +370,9 @@ def tune(
     columns = {_BASE: base, _TUNED: of_held}
     held_out = _compared(columns, query_ids, str(wanted), how)
     place = _best(tried.mean(axis=1), away, rising=rising)
-    best = trials.fused(settings[place])
-    notes = [*first.rows.notes, *held_out.notes]
+    best = replace(trials, runs=several).fused(settings[place])
+    said = (replace(one, text=one.text.replace(" (--changes 5)", "")) for one in held_out.notes)
+    notes = [*first.rows.notes, *said]
     warn_of(notes)
     return Tuned(
         method=method,
@@ -381,7 +390,7 @@ def tune(
             **{key: value for key, value in best.recipe.items() if key not in ("runs", "weights")},
             "runs": list(several),
             "over": over,
-            "steps": how.steps,
+            **({"steps": _steps(how, len(several))} if over == "weights" else {}),
             "folds": len(names),
             "seed": how.seed,
             "alpha": how.alpha,
@@ -437,7 +446,7 @@ def _errors(gaps: Floats) -> list[float]:
 
 
 def _grid(
-    method: Method, over: Over, names: Sequence[str], parts: int, fusing: Fusing
+    method: Method, over: Over, names: Sequence[str], how: Tuning, fusing: Fusing
 ) -> tuple[list[dict[str, float]], dict[str, float]]:
     """Return the settings to try, and the untuned one."""
     way = METHODS[method]
@@ -447,6 +456,8 @@ def _grid(
         if way.parameter is None:
             able = ", ".join(name for name, one in METHODS.items() if one.parameter)
             raise OptionError(f"over='parameter': {method} has none; {able} have one")
+        if how.steps is not None:
+            raise OptionError(f"steps={how.steps} divides weights: over='parameter' has none")
         numbers, of = _GRIDS[way.parameter]
         return [{way.parameter: i / of} for i in numbers], {
             way.parameter: getattr(fusing, way.parameter)
@@ -454,7 +465,8 @@ def _grid(
     if not way.is_weighted:
         able = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
         raise OptionError(f"over='weights': {method} has no form with weights; {able} have one")
-    n = math.comb(parts + len(names) - 1, len(names) - 1)
+    parts = _steps(how, len(names))
+    n = _n_settings(parts, len(names))
     if n > _MOST:
         raise OptionError(
             f"steps={parts}: {n:,} settings of {len(names)} runs, more than {_MOST:,}: fewer "
@@ -467,11 +479,36 @@ def _grid(
     return found, dict.fromkeys(names, 1 / len(names))
 
 
+def _steps(how: Tuning, n_runs: int) -> int:
+    """Return the number of parts: 10 without a word, or the most of few enough settings."""
+    if how.steps is not None:
+        return how.steps
+    return max((one for one in range(1, 11) if _n_settings(one, n_runs) <= _USUAL), default=1)
+
+
+def _n_settings(parts: int, n_runs: int) -> int:
+    return math.comb(parts + n_runs - 1, n_runs - 1)
+
+
 def _compositions(whole: int, n: int) -> Iterator[tuple[int, ...]]:
     """Yield all n whole numbers of at least 0 whose sum is `whole`."""
     for bars in combinations(range(whole + n - 1), n - 1):
         ends = (-1, *bars, whole + n - 1)
         yield tuple(b - a - 1 for a, b in pairwise(ends))
+
+
+def _far(settings: Sequence[Mapping[str, float]], untuned: Mapping[str, float]) -> Ints:
+    """Return each setting's place in the order by how far it is from the untuned one.
+
+    Of settings as far, the weights by the names of runs decide, in whatever order these are.
+    """
+    keys = [
+        (round(_distance(one, untuned), 12), [one[name] for name in sorted(one)])
+        for one in settings
+    ]
+    found = np.empty(len(keys), np.int64)
+    found[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return found
 
 
 def _distance(setting: Mapping[str, float], untuned: Mapping[str, float]) -> float:
@@ -483,7 +520,7 @@ def _distance(setting: Mapping[str, float], untuned: Mapping[str, float]) -> flo
     return math.fsum((one - other) ** 2 for one, other in pairs)
 
 
-def _best(means: Floats, away: Floats, *, rising: bool) -> int:
+def _best(means: Floats, away: Ints, *, rising: bool) -> int:
     """Return the best setting; of several, the one that is nearest to the untuned one."""
     sign = 1 if rising else -1
     best = (sign * means).max()

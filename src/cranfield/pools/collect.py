@@ -163,7 +163,7 @@ class Labels(Shown):
             ),
             Column("differing", lambda one: f"{one.differing:,}"),
         ]
-        title = [f"{count_of(len(self.pairs), 'document')} with a label"]
+        title = [f"{count_of(sum(map(bool, self.by)), 'document')} with a label"]
         return [table_of(self.assessors, columns, notes=self.notes, title=title)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def collect(
     if not given:
         raise InputError(
             "no document has a label",
-            source=", ".join(sources),
+            source=", ".join(dict.fromkeys(one.origin.name for one in every)) or None,
             hint="The column relevance is to be filled in with grades.",
         )
     by_pair: dict[_Pair, list[tuple[Label, float]]] = {}

@@ -66,15 +66,24 @@ def deciding(
         )
     some = judgments.of(query_ids)
     query_ids = [*some.query_ids]
-    kind = Linear(measure, some) if measure.linear == "exact" else Ratio(measure, some)
+    is_sum = measure.linear == "exact"
+    kind = Linear(measure, some) if is_sum else Ratio(measure, some)
+    if kind.zero:
+        raise MeasureError(
+            f"{measure}: a document with grade 0 counts otherwise than an unjudged one, so that "
+            "nothing is certain while some are unjudged"
+        )
     docs, at, moved = _moved(kind, some, list(runs.values()), judging)
     first, second = (its.per_query(measure) for its in (one, other))
     difference = np.array([first[query] - second[query] for query in query_ids])
     low, high = kind.ends(at, moved, difference)
-    # Each document's part of the width of its query's bounds.
+    # Each document's part of the width of its query's bounds. What moves neither run may change
+    # the ideal ranking, and comes last, from the query with the widest bounds.
     sums = np.bincount(at, np.abs(moved), len(query_ids))
     share = np.divide(np.abs(moved), sums[at], out=np.zeros(len(at)), where=sums[at] > 0)
-    order = np.argsort(-share * (high - low)[at], kind="stable")
+    width = (high - low)[at]
+    order = np.lexsort((-width, -share * width))
+    order = order[(moved[order] != 0) if is_sum else (width[order] > ROUNDING)]
     at, moved = at[order], moved[order]
 
     def ends_after(n: int) -> tuple[float, float]:

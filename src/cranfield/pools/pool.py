@@ -28,7 +28,7 @@ from cranfield.render.numbers import number_of, signed
 from cranfield.render.shown import FORMS, Shown, as_json
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import HowOptions
+from cranfield.scoring.evaluate import HowOptions, score_runs
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -101,13 +101,18 @@ class PoolSettings(Options):
         if by_chance and self.n is None and self.strata is None:
             raise OptionError("by='chance' draws n documents or queries: state n (-n 200)")
         if self.n is not None and not by_chance and self.by not in _IN_ORDER:
-            raise OptionError(f"n={self.n} is drawn by chance: state by='chance', too")
+            ways = ", ".join(("chance", *_IN_ORDER))
+            raise OptionError(f"n={self.n} applies to by={ways}, and by={self.by!r} takes all")
         if self.by != "decide" and self.measure is not None:
             raise OptionError(
                 f"measure={self.measure!r:.40} says by what two runs differ: state by='decide', too"
             )
         if self.by in _IN_ORDER and self.unjudged:
             raise OptionError(f"by={self.by!r} takes unjudged documents alone: leave unjudged out")
+        if self.by == "decide" and {"k", "seed"} & {*self.unusual()}:
+            raise OptionError(
+                "by='decide' looks as deep as the measure, and draws nothing: leave k and seed out"
+            )
         if not by_chance and (
             self.draw != "documents" or self.likely != "equal" or self.strata is not None
         ):
@@ -363,7 +368,7 @@ def _drawn(
 ) -> Pool:
     """Return all documents of the pool, or those that are drawn by chance."""
     sources = _sources(runs, settings.by, judging)
-    pooled = _pooled(judgments, sources, settings, judging)
+    pooled = _pooled(judgments, sources, settings, judging if sources is runs else Judging())
     query_ids = sorted((one for one in pooled if pooled[one]), key=encode)
     every = [
         (query, doc, rank)
@@ -374,8 +379,6 @@ def _drawn(
         raise InputError(
             "nothing is left to label: no run has an unjudged document in its first "
             f"{settings.depth}"
-            if settings.unjudged
-            else "the runs and the judgments share no query"
         )
     place = {query: i for i, query in enumerate(query_ids)}
     at = np.array([place[query] for query, _, _ in every])
@@ -426,8 +429,10 @@ def _sources(runs: Mapping[str, Run], by: By, judging: Judging) -> Mapping[str, 
     """
     if by not in ("fusion", "rbp"):
         return runs
-    kept = {name: value for name, value in judging.unusual().items() if name in _OF_FUSION}
-    made = fuse(runs, "rrf" if by == "fusion" else "rbc", **kept)
+    stated = judging.unusual()
+    if others := [name for name in stated if name not in _OF_FUSION]:
+        raise OptionError(f"{others[0]} applies to single runs, and by={by!r} ranks them fused")
+    made = fuse(runs, "rrf" if by == "fusion" else "rbc", **stated)
     return {made.name: made}
 
 
@@ -459,8 +464,12 @@ def _rankings(
     found: dict[str, list[Sequence[str]]] = {query: [] for query in query_ids}
     for run in steps(runs.values(), "pooling"):
         rankings = run.rankings(query_ids, judging)
-        for query in query_ids:
-            found[query].append(rankings[query].of(query).docs[:depth])
+        tops = [rankings[query].of(query).docs[:depth] for query in query_ids]
+        if not any(tops):
+            score_runs(judgments, {run.name: run}, [parse("P@1")], judging)  # says what is wrong
+            raise InputError(f"the run {run.name!r:.80} has no document", source=run.source)
+        for query, top in zip(query_ids, tops, strict=True):
+            found[query].append(top)
     return found
 
 
@@ -485,7 +494,7 @@ def _in_order(
         len({query for query, _ in documents}),
         len(documents),
         {"cranfield": __version__, "runs": list(runs), **more, **judging.unusual()},
-        (*notes, _TO_LABEL),
+        (*notes, *([_TO_LABEL] if first else [])),
     )
 
 
@@ -509,7 +518,9 @@ def _deciding(
     )
     notes = [Note("bounds", "info", text, count=n)]
     if found.is_certain:
-        text = "No judgment can change which is better."
+        text = "No judgment can change which is better: none is needed for that."
+    elif not n:
+        text = "No judgment can change this difference."
     elif found.enough is None:
         text = "Even if all of them turn out not relevant, the sign may stay open."
     else:
@@ -518,6 +529,8 @@ def _deciding(
             f"that {better} is better than {worse}. Judge some, merge them (Qrels.merge, convert "
             "--merge), and ask again."
         )
+    if measure.definition.higher_is_better is False:
+        text = text.replace("better", "higher").replace("worse", "lower")
     notes.append(Note("decided", "info", text, count=found.enough))
     return found.documents, str(measure), notes
 

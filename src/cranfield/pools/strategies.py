@@ -26,19 +26,18 @@ def documents_in_turn(
     """
     n = len(rankings)
     values, lists, left = np.zeros(n), [iter(one) for one in rankings], [*range(n)]
-    known, at, relevant = set[str](), -1, False
+    known, last, relevant = set[str](), -1, False
     while left:
         best = max(values[left])
         ahead = [i for i in left if values[i] == best]
-        at = min(
-            ahead, key=lambda i: (i - at - (not relevant)) % n
-        )  # in turn, from the present one
+        turn = [(i - last - (not relevant)) % n for i in ahead]  # 0: the present one, or the next
+        at = ahead[turn.index(min(turn))]
         doc = next((one for one in lists[at] if one not in known), None)
         if doc is None:
             left.remove(at)
         else:
             known.add(doc)
-            relevant = yield doc
+            last, relevant = at, (yield doc)
             learn(values, at, doc, relevant)
 
 

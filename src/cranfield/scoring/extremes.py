@@ -42,6 +42,7 @@ class Linear:
         self.grade = self._grades[chief].item()
         share = ratio(worths, worths[chief : chief + 1])
         self.least, self.most = float(share.min()), float(share.max())
+        self.zero = float(share[self._grades == 0][0])  # as much grade 0 adds; unjudged add 0
         self.deepest = self._depth()
 
     def _depth(self) -> int:
@@ -121,6 +122,7 @@ class Ratio:
     def __init__(self, measure: Measure, qrels: Qrels) -> None:
         self._dcg = dcg_of(measure)
         self._sums = Linear(self._dcg, qrels)
+        self.zero = self._sums.zero
         self._top_grade = reachable_grade(qrels)
         worths = Worths(measure.parameters["gain"], self._top_grade)
         ideal, n_queries = qrels.ideal, len(qrels.query_ids)

@@ -1,0 +1,287 @@
+"""Labels that come back: from tables, Label Studio and Argilla, checked and merged."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.commands import invoke
+
+from cranfield import InputError, OptionError, Qrels, collect, evaluate, pool, read_qrels
+
+JUDGED = {"q1": {"x": 1}, "q2": {"x": 1}}
+RUNS = {"a": {"q1": ["d1", "d2", "d3"], "q2": ["d1", "d4"]}, "b": {"q1": ["d5", "d1"]}}
+ASKED = [("q1", "d1"), ("q1", "d2"), ("q1", "d3"), ("q1", "d5"), ("q2", "d1"), ("q2", "d4")]
+
+
+def asked(**options: Any) -> Any:
+    return pool(JUDGED, RUNS, **options)
+
+
+def tasks(**options: Any) -> list[dict[str, Any]]:
+    return json.loads(asked(**options).to_label_studio())  # type: ignore[no-any-return]
+
+
+def annotated(task: dict[str, Any], label: Any, who: Any = 1, **more: Any) -> dict[str, Any]:
+    value = {"choices": [label]} if isinstance(label, str) else {"rating": label}
+    result = {"from_name": "relevance", "to_name": "text", "type": "choices", "value": value}
+    annotation = {"completed_by": who, "was_cancelled": False, "result": [result], **more}
+    return {**task, "id": 3, "annotations": [*task.get("annotations", []), annotation]}
+
+
+def test_a_csv_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "ann.csv"
+    rows = asked().rows()
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "relevance": len(row["doc_id"]) % 3} for row in rows)
+    found = collect(path, pool=asked())
+    assert found.pairs == ASKED
+    assert {row["assessor"] for row in found.rows()} == {"ann"}
+    assert (found.missing, found.notes) == ([], ())
+    assert found.qrels().to_dict() == read_qrels(path).to_dict()
+    (one,) = found.assessors
+    assert (one.labels, one.relevant, one.shared) == (6, 6, 0)
+
+
+def test_label_studio_comes_back_with_who_labelled() -> None:
+    first, second, third, *rest = tasks()
+    assert {*first["data"]} == {"query_id", "doc_id"}
+    export = [
+        annotated(annotated(first, "2", {"id": 4, "email": "ann@example.org"}), 1, 5),
+        annotated(second, "0", 5),
+        annotated(third, "1", 5, was_cancelled=True),
+        *({**one, "annotations": []} for one in rest),
+    ]
+    found = collect(export, pool=asked(), differing="highest")
+    pair = (first["data"]["query_id"], first["data"]["doc_id"])
+    assert dict(zip(found.pairs, found.grades, strict=True))[pair] == 2
+    assert {one.assessor: one.labels for one in found.assessors} == {"ann@example.org": 1, "5": 2}
+    said = " ".join(str(one) for one in found.notes)
+    assert "1 label left out, discarded by the person" in said
+    assert "1 document labelled by several people" in said
+    assert "1 document with different labels: the highest counts" in said
+    assert "4 of 6 documents have no label" in said
+    alone = collect(export, assessor="5")
+    assert {one.assessor for one in alone.assessors} == {"5"}
+    with pytest.raises(OptionError, match=r"the labels are by ann@example\.org, 5"):
+        collect(export, assessor="bob")
+
+
+def test_label_studio_as_short_json() -> None:
+    rows = [{**one["data"], "relevance": "1", "annotator": 7} for one in tasks()]
+    rows[0]["relevance"] = {"choices": ["2"]}
+    found = collect(rows)
+    assert sorted(found.grades) == [1, 1, 1, 1, 1, 2]
+    assert [one.assessor for one in found.assessors] == ["7"]
+
+
+def test_argilla_comes_back() -> None:
+    records = json.loads(asked().to_argilla())
+    assert {*records[0]} == {"id", "fields", "metadata", "suggestions", "responses", "vectors"}
+    assert len({one["id"] for one in records}) == 6
+    for i, one in enumerate(records):
+        one["responses"] = {"relevance": [{"value": str(i % 3), "user_id": "u1"}]}
+    records[0]["responses"]["relevance"].append({"value": 0, "user_id": "u2"})
+    records[1]["responses"]["comment"] = [{"value": "what a text", "user_id": "u1"}]
+    records[2]["responses"] = {"relevance": [{"value": 1, "user_id": "u2", "status": "discarded"}]}
+    records[3]["responses"] = {}
+    found = collect(records, pool=asked())
+    assert {one.assessor: one.labels for one in found.assessors} == {"u1": 4, "u2": 1}
+    assert len(found.missing) == 2
+    records[1]["responses"] = {"a": [{"value": 1}], "b": [{"value": 1}]}
+    with pytest.raises(InputError, match="several questions have an answer: a, b"):
+        collect(records)
+
+
+def test_texts_are_for_the_people_and_ids_for_the_way_back() -> None:
+    texts = {"q1": "what\nis it", "q2": "why"}
+    docs = [{"_id": f"d{i}", "title": f"T{i}", "text": f"body {i}"} for i in range(1, 5)]
+    found = pool(JUDGED, RUNS, query_texts=texts, doc_texts=docs)
+    assert found.header == ("query_id", "query_text", "doc_id", "document_text", "relevance")
+    by_pair = {(row["query_id"], row["doc_id"]): row for row in found.rows()}
+    assert by_pair["q1", "d2"]["query_text"] == "what is it"
+    assert by_pair["q1", "d2"]["document_text"] == "T2: body 2"
+    assert by_pair["q1", "d5"]["document_text"] is None
+    assert "1 of 5 documents have no text" in str(found)
+    data = json.loads(found.to_label_studio())[0]["data"]
+    assert data["document_text"] == by_pair[data["query_id"], data["doc_id"]]["document_text"]
+    fields = {one["fields"]["document"] for one in json.loads(found.to_argilla())}
+    assert fields == {*(f"T{i}: body {i}" for i in range(1, 5)), "d5"}
+
+
+def test_words_become_grades() -> None:
+    given = [("q1", "d1", "yes"), ("q1", "d2", "no"), ("q1", "d3", 2)]
+    found = collect({"ann": given}, grades_of="no=0, yes=1")  # type: ignore[arg-type] # as typed
+    assert dict(zip(found.pairs, found.grades, strict=True)) == {
+        ("q1", "d1"): 1,
+        ("q1", "d2"): 0,
+        ("q1", "d3"): 2,
+    }
+    with pytest.raises(InputError, match="expected a grade, got 'yes'"):
+        collect({"ann": given})
+    left = collect({"ann": given}, errors="skip")
+    assert "2 labels left out, of no grade" in str(left)
+    for wrong in ("no", "=1", {}, {"no": "x"}, 3):
+        with pytest.raises(OptionError, match="grades of labels"):
+            collect({"ann": given}, grades_of=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("differing", "expected"), [("latest", 0), ("highest", 2), ("majority", 0)]
+)
+def test_different_labels_of_one_document(differing: Any, expected: int) -> None:
+    given = {name: [("q", "d", grade)] for name, grade in (("a", 0), ("b", 2), ("c", 0))}
+    assert collect(given, differing=differing).grades == [expected]
+    with pytest.raises(InputError, match="different labels: 0 by a, 2 by b, 0 by c"):
+        collect(given)
+    assert collect(given, assessor="b").grades == [2]
+
+
+def test_labels_twice_by_one_person_are_counted() -> None:
+    found = collect({"a": [("q", "d", 1), ("q", "d", 1), ("q", "e", 0)]})
+    assert "1 document labelled twice by one person" in str(found)
+    assert found.assessors[0].labels == 2
+
+
+def test_what_nobody_asked_for_is_refused_or_counted() -> None:
+    given = [(*pair, 1) for pair in ASKED] + [("q9", "d1", 1)]
+    with pytest.raises(InputError, match="query 'q9', document 'd1' is not in the pool"):
+        collect({"a": given}, pool=asked())
+    found = collect({"a": given}, pool=asked(), errors="skip")
+    assert "1 label left out, of a document that nobody asked for" in str(found)
+    assert found.pairs == ASKED
+    with pytest.raises(InputError, match="has a label in the pool"):
+        collect({"a": given}, pool=given)
+
+
+def test_how_documents_were_drawn_comes_back() -> None:
+    sample = asked(by="chance", strata={1: 1, 9: 0.5})
+    undrawn = [row for row in sample.rows() if row["relevance"] == -1]
+    export = [annotated(one, "1") for one in json.loads(sample.to_label_studio())]
+    assert len(undrawn) + len(export) == 6
+    found = collect(export, pool=sample)
+    assert found.header == (
+        *("query_id", "doc_id", "relevance", "stratum", "probability", "assessor"),
+    )
+    by_pair = {(row["query_id"], row["doc_id"]): row for row in found.rows()}
+    for row in sample.rows():
+        one = by_pair[row["query_id"], row["doc_id"]]
+        assert (one["stratum"], one["probability"]) == (row["stratum"], row["probability"])
+        assert one["relevance"] == (-1 if row["relevance"] == -1 else 1)
+    direct = [{**row, "relevance": 1 if row["relevance"] is None else -1} for row in sample.rows()]
+    for measure in ("xinfAP", "statAP"):
+        for run in RUNS.values():
+            ours = evaluate(found.qrels(), run, measure, queries="both")
+            theirs = evaluate(Qrels(direct), run, measure, queries="both")
+            assert ours.per_query(measure) == theirs.per_query(measure)
+    pair = (undrawn[0]["query_id"], undrawn[0]["doc_id"])
+    with pytest.raises(InputError, match="was not drawn"):
+        collect({"a": [(*pair, 1)]}, pool=sample)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("query_id,doc_id\nq,d\n", "has no column relevance"),
+        ("query_id,doc_id,relevance\nq,d,\n", "no document has a label"),
+        ("query_id,doc_id,relevance\nq,d,nan\n", "expected a grade, got 'nan'"),
+        ('{"q": {"d": 1}}', "holds no labels of documents"),
+        ('[{"data": {"text": "x"}, "annotations": []}]', "does not name its query_id and doc_id"),
+        ('[{"data": {"query_id": 1, "doc_id": 2}, "annotations": [3]}]', "expected an annotation"),
+        (
+            '[{"data": {"query_id": 1, "doc_id": 2}, "annotations": [{"result": ['
+            '{"from_name": "relevance", "value": {"choices": ["1", "2"]}}]}]}]',
+            "expected one label",
+        ),
+        ('[{"fields": {}, "responses": {}}]', "has no metadata"),
+        ('[{"fields": {}, "metadata": {"query_id": 1, "doc_id": 1}, "responses": 3}]', "expected"),
+        ("\x00\x01", "binary"),
+    ],
+)
+def test_broken_files_are_refused_in_words(content: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "labels.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=said):
+        collect(path)
+    done = invoke("collect", str(path))
+    assert done.exit_code == 2
+    assert "labels.json" in done.output
+
+
+def test_the_command(tmp_path: Path, demo_folder: Path) -> None:
+    demo = demo_folder / "demo"
+    files = [str(demo / "qrels.txt"), str(demo / "bm25.run")]
+    sample, export = tmp_path / "pool.csv", tmp_path / "tasks.label-studio.json"
+    drawing = [
+        "--by",
+        "chance",
+        "--strata",
+        "10=100%,20=50%",
+        "--topics",
+        str(demo / "queries.tsv"),
+    ]
+    done = invoke("pool", *files, *drawing, "-o", str(sample), "-o", str(export))
+    assert done.exit_code == 0, done.output
+    assert "best rank 11 to 20" in done.output
+    written = json.loads(export.read_text())
+    assert written[0]["data"]["query_text"]
+    truth = read_qrels(files[0]).to_dict()
+    for one in written:
+        data = one["data"]
+        grade = truth[data["query_id"]].get(data["doc_id"], 0)
+        one["annotations"] = annotated({}, str(grade))["annotations"]
+    export.write_text(json.dumps(written))
+    labels = tmp_path / "labels.csv"
+    done = invoke("collect", str(export), "--pool", str(sample), "-o", str(labels))
+    assert done.exit_code == 0, done.output
+    n = len(written)
+    assert f"{n:,} documents with a label" in done.output
+    scored = invoke("evaluate", str(labels), files[1], "-m", "xinfAP", "--format", "json")
+    assert scored.exit_code == 0, scored.output
+    for form in ("x.json", "x.md"):
+        refused = invoke("collect", str(export), "-o", str(tmp_path / form))
+        assert refused.exit_code == 2
+        assert "labels are read back from" in refused.output
+
+
+def test_a_share_of_each_stratum_is_drawn() -> None:
+    """Each document is drawn as often as its probability says; one of each stratum at least."""
+    runs = {"a": {"q1": [f"d{i}" for i in range(20)], "q2": ["e1", "e2"]}}
+    times, counts = 400, dict[str, int]()
+    how: Any = {"by": "chance", "strata": "5=100%,20=20%"}
+    for seed in range(times):
+        found = pool({"q1": {}, "q2": {"e9": 1}}, runs, seed=seed, **how)
+        rows = {(row["query_id"], row["doc_id"]): row for row in found.rows()}
+        drawn = {key: row for key, row in rows.items() if row["relevance"] is None}
+        assert len(rows) == 22
+        assert sum(row["stratum"] == 2 for row in drawn.values()) == 3  # .2 of 15
+        assert {row["probability"] for row in rows.values() if row["stratum"] == 2} == {3 / 15}
+        for _, doc in drawn:
+            counts[doc] = counts.get(doc, 0) + 1
+    assert all(counts[doc] == times for doc in ("d0", "d4", "e1", "e2"))
+    error = np.sqrt(times * 0.2 * 0.8)
+    assert all(abs(counts[f"d{i}"] - times * 0.2) < 4.5 * error for i in range(5, 20))
+
+
+def test_statistical_ap_of_strata_is_right_on_average() -> None:
+    """The sums of statAP, over all seeds tried, are near those of all judgments."""
+    chance = np.random.default_rng(5)
+    docs = [f"d{i:02}" for i in range(40)]
+    truth = {"q": {doc: int(chance.random() < 0.4) for doc in docs}}
+    run = {"q": docs}
+    whole = evaluate(truth, run, "AP")["AP"]
+    for measure, most in (("statAP", 0.03), ("xinfAP", 0.03)):
+        values = []
+        for seed in range(300):
+            sample = pool({"q": {}}, run, by="chance", strata={10: 1, 40: 0.3}, seed=seed).rows()
+            labelled = [
+                {**row, "relevance": truth["q"][row["doc_id"]] if row["relevance"] is None else -1}
+                for row in sample
+            ]
+            values.append(evaluate(Qrels(labelled), run, measure)[measure])
+        assert whole is not None
+        assert abs(np.mean(values) - whole) < most, measure
