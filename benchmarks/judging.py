@@ -7,7 +7,8 @@ All judgments of NIST are hidden. Documents are asked for one by one, in turn fo
 answer is NIST's grade, or 0 for a document that NIST did not judge. Two questions:
 
 - Of twelve systems, pooled 100 deep: how many judgments until Kendall's tau of their order with the
-  order by all of NIST's judgments is .9, and does not fall below it again?
+  order by all of NIST's judgments is .9, and does not fall below it again? And how many relevant
+  documents (grade 1 or more) are among the first 2,000?
 - Of two systems, for each of the 66 pairs: how many until the sign of the difference of nDCG@10 is
   certain, however the rest is judged (in steps of ten)?
 
@@ -32,6 +33,7 @@ SEED = 20_261_128
 MEASURES = ("nDCG@10", "AP")
 DEPTH = 100
 TAU = 0.9
+FIRST = 2_000
 STEP = 3  # documents that each pair asks for in a round, by decide
 WAYS = ("depth", "fusion", "rbp", "chance", "move-to-front", "bandit", "decide")
 BY_CHANCE = ("chance", "move-to-front", "bandit")
@@ -150,6 +152,18 @@ def until_tau(one: Simulation, tau: Tau, way: str, seed: int) -> dict[str, float
     return {m: from_then_on(its) for m, its in seen.items()}
 
 
+def relevant_of(one: Simulation, way: str, seed: int) -> float:
+    """Return how many relevant documents are among the first asked for, of each query in turn."""
+    orders = one.orders(way, seed)
+    in_turn = [
+        (query, docs[i])
+        for i in range(max(map(len, orders.values())))
+        for query, docs in orders.items()
+        if i < len(docs)
+    ]
+    return sum(one.grade(query, doc) >= 1 for query, doc in in_turn[:FIRST])
+
+
 def until_tau_by_pairs(one: Simulation, tau: Tau) -> dict[str, float]:
     """Ask, in each round, what decides most between the systems of each pair, by nDCG@10."""
     known: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
@@ -227,6 +241,9 @@ def main() -> None:
         draws = given.draws if way in BY_CHANCE else 1
         found = [until_tau(every, tau, way, SEED + i) for i in range(draws)]
         line = "   ".join(f"{m} {spread([it[m] for it in found])}" for m in MEASURES)
+        if way != "decide":
+            relevant = [relevant_of(every, way, SEED + i) for i in range(draws)]
+            line += f"   relevant of {FIRST:,} {spread(relevant)}"
         print(f"  {way:14} {line}", flush=True)
     pairs = list(combinations(runs, 2))[: given.pairs]
     print(f"{len(pairs)} pairs: judgments until the sign of nDCG@10 is certain")

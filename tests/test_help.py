@@ -129,6 +129,11 @@ def test_the_examples_of_the_help_run(
     nugget = {"query": "q1", "answer": "a", "nugget": "n", "importance": "vital"}
     line = json.dumps({**nugget, "assignment": "support"})
     (tmp_path / "assignments.jsonl").write_text(line)
+    for name, grade in (("pool", ""), ("ann", "1"), ("ben", "1")):
+        (tmp_path / f"{name}.csv").write_text(f"query_id,doc_id,relevance\nq1,d1,{grade}\n")
+    who = {"assessor": "ann@example.org"}
+    given = [{"query_id": "q1", "doc_id": doc, "relevance": 1, **who} for doc in "ab"]
+    (tmp_path / "export.json").write_text(json.dumps(given))
     monkeypatch.chdir(tmp_path)
     found = examples_of(names)
     assert found or names in (["demo"], ["measures"]), "there is no example"

@@ -26,7 +26,11 @@ _SECTIONS = {
         "evaluate": "Score runs against judgments.",
         "explain": "Show how a number came about: term by term, query by query.",
         "measures": "List the measures, or explain some.",
+        "check": "Find what makes numbers wrong without an error, before scoring.",
         "nuggets": "Score answers by the nuggets that they support.",
+        "conventions": "Compute a number as other tools do: why does mine say 0.82?",
+        "trec-eval": "Take the place of trec_eval: its options, its output.",
+        "demo": "Evaluate a small collection that comes with the package.",
     },
     "Compare": {
         "compare": "Compare systems: which is better, by how much, how sure that is.",
@@ -34,24 +38,20 @@ _SECTIONS = {
         "power": "Tell how many queries an experiment needs, or what it can show.",
         "correlate": "Show how alike measures, or judgments, order the same systems.",
         "reproduce": "Show how near a second experiment came to the first.",
-        "agreement": "Show how far two assessors agree, and whether that matters.",
+        "agreement": "Show how far assessors agree, and whether that matters.",
     },
     "Show": {
         "report": "Make one page to look at: tables, charts, rankings side by side.",
         "figure": "Draw a picture for a screen, a paper or slides.",
         "table": "Make the table of a paper: systems by measures, marked by a test.",
     },
-    "Files and other tools": {
+    "Runs and judgments": {
         "fuse": "Make one run of several.",
         "tune": "Choose the weights of fusion, and tell what that is worth.",
         "pool": "List what people should label, or draw a part of it.",
         "collect": "Check the labels that people gave, and make judgments of them.",
         "holes": "Show what judgments lack for each run, and what it brought.",
-        "check": "Find what makes numbers wrong without an error, before scoring.",
         "convert": "Write a run or judgments in another format.",
-        "conventions": "Compute a number as other tools do: why does mine say 0.82?",
-        "trec-eval": "Take the place of trec_eval: its options, its output.",
-        "demo": "Evaluate a small collection that comes with the package.",
     },
 }
 COMMANDS = {name: text for section in _SECTIONS.values() for name, text in section.items()}
@@ -230,14 +230,13 @@ def _usual_name(option: str) -> str:
 )
 @click.version_option(__version__, "-V", "--version", prog_name="cranfield")
 def cli() -> None:
-    """Evaluate rankings: judgments and runs to measures.
+    """Evaluate rankings.
 
     `COMMAND -h` shows a command, `--help` all of it, `help nDCG` a measure.
 
     \b
     cranfield demo --save demo
-    cranfield evaluate demo/qrels.txt demo/*.run -m nDCG@10 -m AP
-    cranfield compare demo/qrels.txt demo/bm25.run demo/dense.run
+    cranfield compare demo/qrels.txt demo/bm25.run demo/dense.run -m AP
 
     \b
     Tab key, in ~/.bashrc: eval "$(_CRANFIELD_COMPLETE=bash_source cranfield)"

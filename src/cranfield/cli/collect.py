@@ -27,8 +27,9 @@ def command(
 
     \b
     cranfield collect ann.csv ben.csv --differing majority -o labels.csv
-    cranfield collect export.json --pool pool.csv --grades-of 'no=0,yes=1' -o labels.csv
-    cranfield collect export.json --assessor ann@example.org -o ann.csv
+    cranfield collect ann.csv --pool pool.csv -o labels.csv
+    cranfield collect export.json --assessor ann@example.org
+    cranfield collect export.json --grades-of 'no=0,yes=1' -o labels.csv
     """  # noqa: D301 - click's mark for lines to keep
     refuse_what_is_not_read_back(form)
     show(collect(list(labels), pool=pool, **settings.unusual()), form)

@@ -1,5 +1,6 @@
 """`cranfield convert IN OUT`."""
 
+import glob
 import os
 from collections.abc import Iterable
 from typing import Any, get_args
@@ -19,6 +20,7 @@ from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import names_of, what_is
 from cranfield.formats.small.listed_ids import listed_ids
+from cranfield.formats.source import Source
 from cranfield.options import whole
 
 
@@ -84,6 +86,8 @@ def command(
     named = [*merge, *only, *without, *filter(None, [data.map_docs])]
     refuse_own_input([source, *named], target)
     refuse_two_inputs(source, *named)
+    if source != "-" and not Source(source).is_url and not glob.glob(source):
+        Source(source).start(1)  # says that there is no such file
     if is_qrels and is_run:
         raise click.UsageError("--qrels and --run exclude each other")
     if not (is_qrels or is_run):
@@ -132,6 +136,8 @@ def _write_run(run: Run, target: str, form: Any, kept: Judging) -> None:
     """Write a run, and say what was understood and left out."""
     written = run.write(target, form, kept.duplicates)
     say_written(f"read as {run.form}", written.left_out, written.rows, target)
+    if not written.rows:
+        note(f"{target} is empty: no document is left", "warning")
     _say_twice(written.repeated, kept)
     if run.made_of is not None:
         note(run.made_of.note(written.chunks, written.rows).text)

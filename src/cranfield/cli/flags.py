@@ -34,7 +34,7 @@ _SHORT = re.compile(r"-\w*h")  # -h, or with other letters as in -qh
 # The options of other groups than the first that the short help shows, too.
 _USUAL = ("--format", "--output", "--per-query", "--saved", "--ties", "--queries", "--all-pairs")
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
-_FIRST = re.compile(r".*?[.?](?= |$)", re.S)  # the first sentence
+_FIRST = re.compile(r".*?(?<!\.)[.?](?= |$)", re.S)  # the first sentence; dots of RUN... end none
 
 
 def complete_files(_: click.Context, __: click.Parameter, typed: str) -> "list[CompletionItem]":
@@ -246,6 +246,24 @@ def measures(what: str, default: str) -> Any:
     """Declare the option that names measures."""
     sentence = f"{what}, as in -m nDCG@10 -m AP, or -m 'nDCG@5,10 AP'.  [default: {default}]"
     return option("-m", "--measure", multiple=True, metavar="MEASURE", help=sentence)
+
+
+def one_measure(what: str, default: str | None) -> Any:
+    """Declare the option that names one measure; OptionError if it is given twice."""
+
+    def alone(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> str | None:
+        if len(names) > 1:
+            raise OptionError(f"-m is given {len(names)} times, and one measure is looked at")
+        return names[0] if names else default
+
+    shown = "" if default is None else f"  [default: {default}]"
+    return option(
+        *("-m", "--measure"),
+        multiple=True,
+        metavar="MEASURE",
+        callback=alone,
+        help=f"{what}{shown}",
+    )
 
 
 def rel(what: str = "for measures that state none", default: float | None = None) -> Any:

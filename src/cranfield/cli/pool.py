@@ -38,10 +38,13 @@ def command(
     runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
     settings: PoolSettings = flags.family(
         PoolSettings,
+        without=("measure",),
         k={"names": ("-k", "--depth")},
         n={"names": ("-n",)},
         strata={"metavar": "RANK=SHARE,..."},
-        measure={"names": ("-m", "--measure")},
+    ),
+    measure: str | None = flags.one_measure(
+        "With decide: the measure of the difference.  [default: nDCG@10]", None
     ),
     judging: Judging = flags.family(Judging, without=NOT_POOLED, group="Ranking"),
     query_texts: str | None = query_texts_option,
@@ -58,14 +61,15 @@ def command(
 
     \b
     cranfield pool demo/qrels.txt demo/*.run --by chance -n 200 -o labels.csv
-    cranfield pool demo/qrels.txt demo/*.run --by chance --strata 10=100%,50=10%
     cranfield pool demo/qrels.txt demo/*.run --depth 20 --unjudged -o labels.csv
     cranfield pool demo/qrels.txt demo/bm25.run demo/tfidf.run --by decide -m P@20
-    cranfield pool demo/qrels.txt demo/*.run --by move-to-front -k 20 -n 50
+    cranfield pool demo/qrels.txt demo/*.run --by bandit -k 20 -n 50
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)
     refuse_what_is_not_read_back(form)
     judgments = data.read_qrels(qrels, judging.duplicates)
     texts = {"query_texts": query_texts, "doc_texts": doc_texts}
     chosen: Any = {**settings.unusual(), **judging.unusual(), **texts}
+    if measure is not None:
+        chosen["measure"] = measure
     show(pool(judgments, data.read_runs(runs), **chosen), form)

@@ -81,7 +81,9 @@ def command(
         if name != "width":
             row["power"] = design.power
     elif not given:
-        said = "the least difference that so many queries find with this power; effect: over sd."
+        said = (
+            "the least difference that this many queries detect with this power; effect: over sd."
+        )
         least = detectable(n_queries, power=design.power, alpha=alpha, **more)
         row |= {"queries": n_queries, "effect": least}
         if sd is not None:
@@ -134,10 +136,10 @@ def _queries_with(design: Design) -> int | None:
 
 
 _NEEDED = {
-    "effect": "queries: so many find the effect with this power.",
+    "effect": "queries: how many are needed to detect the effect with this power.",
     "difference": "queries: so many find the difference with this power.",
     "width": "queries: so many are expected to give an interval that is no wider.",
-    "margin": "queries: so many let a run that is as good pass with this power.",
+    "margin": "queries: how many are needed for an equally good run to pass with this power.",
 }
 
 

@@ -211,14 +211,14 @@ query_texts_option = flags.option(
     "--topics",
     "--query-texts",
     metavar="FILE",
-    help="Show what the queries ask beside their ids: TREC topics, a table of ids and texts, or "
-    "JSON lines, as BEIR's queries.jsonl.",
+    help="Show what the queries ask beside their ids. FILE has TREC topics, a table of ids and "
+    "texts, or JSON lines, as BEIR's queries.jsonl.",
 )
 doc_texts_option = flags.option(
     "--doc-texts",
     metavar="FILE",
-    help="Show titles, or texts, of documents beside their ids: a table of ids and texts, or JSON "
-    "lines, as BEIR's corpus.jsonl.",
+    help="Show titles, or texts, of documents beside their ids. FILE has a table of ids and texts, "
+    "or JSON lines, as BEIR's corpus.jsonl.",
 )
 
 

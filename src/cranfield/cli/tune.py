@@ -7,8 +7,9 @@ import click
 from cranfield.cli import flags
 from cranfield.cli.convert import refuse_own_input
 from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
-from cranfield.cli.terminal import Format, format_option, note, show
+from cranfield.cli.terminal import Format, format_option, note, refuse_outputs, show
 from cranfield.data.judging import Judging
+from cranfield.formats.files import format_to_write
 from cranfield.fusion.fuse import NOT_FUSED
 from cranfield.fusion.fusing import Fusing, Method
 from cranfield.fusion.tune import Tuning, tune
@@ -18,9 +19,7 @@ from cranfield.fusion.tune import Tuning, tune
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
-    measure: str = flags.option(
-        "-m", "--measure", default="nDCG@10", show_default=True, help="What is to be good."
-    ),
+    measure: str = flags.one_measure("The measure to optimise.", "nDCG@10"),
     method: Method = flags.option(
         type=click.Choice(get_args(Method)),
         default="sum",
@@ -53,6 +52,8 @@ def command(
     refuse_two_inputs(qrels, *runs)
     if target is not None:
         refuse_own_input([qrels, *runs, *filter(None, [data.map_docs])], target)
+        refuse_outputs([target])  # before all is computed
+        format_to_write(target, None)
     chosen: Any = {**tuning.unusual(), **how.unusual(), **judging.unusual()}
     judgments = data.read_qrels(qrels, judging.duplicates)
     found = tune(judgments, data.read_runs(runs), method, measure, **chosen)

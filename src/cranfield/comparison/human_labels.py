@@ -206,9 +206,9 @@ def _remarks(sample: Sample, settings: PoweredSettings) -> Iterator[Note]:
     """Say how far intervals of few labels hold, and what was stated."""
     if sample.unit == "query" and sample.labelled < FEW:
         text = (
-            f"With fewer than {FEW} labelled queries intervals hold a little less often than they "
-            "say: in trials 95% intervals held in 90 to 94% of cases with 10, in 92 to 95% with "
-            "20; where most queries score near 0 or 1, in 65 to 91%."
+            f"With fewer than {FEW} labelled queries, intervals hold less often than they say: 95% "
+            "intervals held the true value in 90 to 94% of simulated cases with 10 queries, in 92 "
+            "to 95% with 20, and in only 65 to 91% where most queries score near 0 or 1."
         )
         yield Note("few-labelled", "info", text, sample.labelled)
     if settings.lam is not None:

@@ -370,7 +370,7 @@ class GateSettings(Options):
     trained_again: bool = option(
         False,
         "Require it of systems trained again, with other seeds, too, by a t test; needs groups of "
-        "runs. [default: of these runs' models]",
+        "runs. [default: these models alone]",
     )
 
     def __post_init__(self) -> None:

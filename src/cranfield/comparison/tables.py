@@ -287,10 +287,11 @@ def test_of(results: Sequence[Result], settings: Settings) -> str:
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}
         most = "up to " if methods & {"sequential", "bound"} else ""
-        drawn = f"{most}{settings.flips:,} flips, seed {settings.seed}"
-        drawn += "; exact up to 20 queries" if any(exact) else ""
-        said += ", exact: all flips" if all(exact) else f", {drawn}"
-        said += " of clusters" if results[0].n_clusters is not None else ""
+        clustered = results[0].n_clusters is not None
+        flips, units = ("flips of clusters", "clusters") if clustered else ("flips", "queries")
+        drawn = f"{most}{settings.flips:,} {flips}, seed {settings.seed}"
+        drawn += f"; exact up to 20 {units}" if any(exact) else ""
+        said += f", exact: all {flips}" if all(exact) else f", {drawn}"
     elif settings.test == "bootstrap":
         said += f", {settings.flips:,} resamples, seed {settings.seed}"
     return said

@@ -97,8 +97,8 @@ def fuse(
             f"one run, {next(iter(several))!r}: there is nothing to fuse it with"
             if several
             else "no runs are given",
-            hint="Runs go into one list, fuse([run, other]), or into a dict {name: run}; on the "
-            "command line, cranfield fuse RUN RUN. A pattern in quotes is one run.",
+            hint="Runs go into one list, [run, other], or into a dict {name: run}; on the command "
+            "line, RUN RUN. A pattern in quotes is one run.",
         )
     weights = np.array(how.weights_of(tuple(several)))
     for run in several.values():

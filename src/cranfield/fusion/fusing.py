@@ -65,19 +65,19 @@ class Fusing(Options):
         'the lowest is the best. "max", "sum" and "l2": as a share of the highest; of the sum, '
         'less the lowest; of the root of the sum of squares. "zmuv": standard deviations from the '
         'mean. "rank" and "borda": by the rank alone, among the documents of the list, or of all '
-        'lists. None: "min-max" for methods of scores; methods of ranks need none.',
+        "lists. [default: min-max for methods of scores, none for methods of ranks]",
     )
     weights: Any = option(
         None,
-        "A weight for each run, of at least 0: in their order, or by name. None: all weigh the "
-        "same.",
+        "A weight for each run, of at least 0: in their order, or by name. A run of weight 0 adds "
+        "nothing; its documents stay in the list. [default: all weigh the same]",
         _weights,
     )
     absent: Absent | None = option(
         None,
         'How a document counts that a run has not returned. "left-out": not at all. "zero": with '
-        'a score of 0. "lowest": as the last of that run\'s list. None: "left-out"; for Borda, an '
-        "equal share of the points that are left.",
+        'a score of 0. "lowest": as the last of that run\'s list. [default: left-out; for Borda, '
+        "an equal share of the points that are left]",
     )
     k: float = option(60, "Of rrf: 1 / (k + rank).", number(0))
     gamma: float = option(1.0, "Of gmnz: the power of the number of runs.", number(0))

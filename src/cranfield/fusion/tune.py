@@ -261,12 +261,14 @@ class Tuned(Shown):
                 [*(values if apart else ["  ".join(values)]), number(self.means[i]), often, bar]
             )
         n = len(self.settings)
+        are, flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
         text = [
-            f"On all queries; the best is {_in_words(self.best)}. Its mean here is one that was "
-            "chosen for being high: what it is worth is above.",
-            f"{self.close:,} of {n:,} settings are within a standard error of the best"
-            f"{': the optimum is flat' if self.close - 1 > (n - 1) / 4 else ''}.",
-            "chosen: for how many folds.",
+            f"On all queries; the best is {_in_words(self.best)}. Its mean here is too high a "
+            "promise, as it was chosen on these queries: the table above has the cross-validated "
+            "one.",
+            f"{self.close:,} of {n:,} settings {are} within a standard error of the best"
+            f"{': the optimum is flat' if flat else ''}.",
+            "chosen: the number of folds for which the setting was the best.",
             *([] if apart else [f"weights: of {', '.join(names)}."]),
         ]
         labels = names if apart else ["weights"]

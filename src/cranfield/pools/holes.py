@@ -159,7 +159,8 @@ class Holes(Shown):
                     f"{one.place}"
                     + (f" > {one.place_left_out}" if one.place_left_out != one.place else "")
                 ),
-                "place: in the order of the runs, and, if it is another, when it is left out.",
+                "place: rank among the runs; behind >, that without its unique judgments, if it is "
+                "another.",
             ),
         ]
         said = []
@@ -223,7 +224,9 @@ def holes(
     )
     several = {named.name: named} if isinstance(named, Run) else named
     if len(several) < 2:
-        raise InputError("one run: what it alone has is told beside others: state these, too")
+        raise InputError(
+            "one run: expected two or more, as each is compared with what the others found"
+        )
     if judgments.groups is not None:
         raise OptionError("judgments in groups have no single documents that a run brought")
     runs_of = list(several.values())

@@ -70,8 +70,8 @@ class PoolSettings(Options):
     )
     strata: Strata | None = option(
         None,
-        "With chance, in place of n: which share to draw of each query's documents down to each "
-        "rank, the best in any run, as in 10=100%,100=10%. For xinfAP and statAP.",
+        "With chance, in place of n: the share of documents to draw down to each rank, as in "
+        "10=100%,100=10%. The rank is the best in any run; for xinfAP and statAP.",
         strata,
     )
     measure: str | None = option(
@@ -79,19 +79,20 @@ class PoolSettings(Options):
     )
     draw: Draw = option(
         "documents",
-        'With chance: "documents" draws single ones, for measures that add documents up, as P@10 '
-        'and DCG. "queries" draws whole queries, all pooled documents of which are to be labelled, '
-        "for any measure.",
+        "With chance: what is drawn. Single documents are for measures that add documents up, as "
+        "P@10 and DCG; whole queries, all pooled documents of which are to be labelled, for any "
+        "measure.",
     )
     likely: Likely = option(
         "equal",
-        'How likely a document is to be drawn: all "equal"; or by "rank", those near the top of a '
-        "run more likely (by 1 / log2(best rank + 1)).",
+        "Whether all documents are equally likely to be drawn, or those near the top of a run "
+        "more. By rank, the probability is proportional to 1 / log2(best rank + 1).",
     )
     unjudged: bool = option(False, "Leave out documents that the judgments judge.")
     seed: int = option(
         SEED,
-        "The same seed draws the same by chance, and takes runs of one value in the same turn.",
+        "The same seed draws the same. With move-to-front and bandit, it says which of several "
+        "runs comes first.",
         whole(0),
     )
 
