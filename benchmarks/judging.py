@@ -10,7 +10,7 @@ answer is NIST's grade, or 0 for a document that NIST did not judge. Two questio
   order by all of NIST's judgments is .9, and does not fall below it again? And how many relevant
   documents (grade 1 or more) are among the first 2,000?
 - Of two systems, for each of the 66 pairs: how many until the sign of the difference of nDCG@10 is
-  certain, however the rest is judged (in steps of ten)?
+  certain, however the rest is judged (in steps of twenty)?
 
 Orders that depend on chance, or on which of several runs takes its turn, are drawn several times.
 """
@@ -34,7 +34,7 @@ MEASURES = ("nDCG@10", "AP")
 DEPTH = 100
 TAU = 0.9
 FIRST = 2_000
-STEP = 3  # documents that each pair asks for in a round, by decide
+STEP = 5  # documents that each pair asks for in a round, by decide
 WAYS = ("depth", "fusion", "rbp", "chance", "move-to-front", "bandit", "decide")
 BY_CHANCE = ("chance", "move-to-front", "bandit")
 
@@ -186,7 +186,7 @@ def until_tau_by_pairs(one: Simulation, tau: Tau) -> dict[str, float]:
             seen[m].append((n, value))
 
 
-def until_certain(one: Simulation, way: str, seed: int, step: int = 10) -> float:
+def until_certain(one: Simulation, way: str, seed: int, step: int = 20) -> float:
     """Return after how many judgments the sign of a pair's difference is certain."""
     measure = parse(MEASURES[0])
     in_turn: list[tuple[str, str]] = []

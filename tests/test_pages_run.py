@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.commands import invoke
 
-from cranfield import evaluate, read_qrels, read_run
+from cranfield import evaluate, pool, read_qrels, read_run
 
 DOCS = Path(__file__).parent.parent / "docs"
 _BLOCK = re.compile(r"^```(?:sh|yaml)\n(.*?)^```$", re.M | re.S)
@@ -68,6 +68,9 @@ def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "labels.csv").write_text(f"query_id,doc_id,relevance\n{text}")
     for name in ("rag.json", "rag-new.json"):
         (tmp_path / name).write_bytes((demo / name).read_bytes())
+    asked = pool(qrels, run, k=20, unjudged=True).to_csv()
+    for name, grade in (("pool", ""), ("ann", "1"), ("ben", "0")):
+        (tmp_path / f"{name}.csv").write_text(asked.replace(",\n", f",{grade}\n"))
     (tmp_path / "clicks.csv").write_text("user,item\nann,a\nann,b\nbob,c\n")
     (tmp_path / "recs.csv").write_text("user,item,score\nann,a,2\nann,x,1\nbob,y,3\nbob,c,2\n")
     for system, score in (("old", 0.4), ("new", 0.5)):  # as trec_eval -q writes them

@@ -2,19 +2,17 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import OptionError
-from cranfield.formats.small.texts import texts_of
+from cranfield.formats.small.texts import TextsLike, texts_of
 from cranfield.notes import Note, lines_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
 if TYPE_CHECKING:
-    import os
+    pass
 
-# A file, a dict {id: text}, or a table with a column of ids and one of texts.
-TextsLike: TypeAlias = "str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any]"
 LONGEST = 72  # characters of a text in a table
 
 # By the heading of the column of ids: the heading of the texts, the name in rows, what ids are of.

@@ -353,8 +353,8 @@ def format_to_write(path: Path, name: str | None) -> Format:
     if name is None and suffix and suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
         raise OptionError(
-            f"the suffix {suffix!r} names no format ({known}): choose one of these, or state one, as "
-            "in format='jsonl'"
+            f"the suffix {suffix!r} names no format ({known}): choose one of these, or state it, "
+            "as in format='jsonl'"
         )
     return _format_of(name or SUFFIXES.get(suffix, "trec"))
 

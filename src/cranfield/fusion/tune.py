@@ -502,7 +502,7 @@ def _compositions(whole: int, n: int) -> Iterator[tuple[int, ...]]:
 def _far(settings: Sequence[Mapping[str, float]], untuned: Mapping[str, float]) -> Ints:
     """Return each setting's place in the order by how far it is from the untuned one.
 
-    Of settings as far, the weights by the names of runs decide, in whatever order these are.
+    Of settings as far, the weights by the names of runs decide: the order of runs changes nothing.
     """
     keys = [
         (round(_distance(one, untuned), 12), [one[name] for name in sorted(one)])

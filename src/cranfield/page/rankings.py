@@ -9,12 +9,12 @@ import numpy as np
 
 from cranfield.arrays.ids import Ids, ids_of
 from cranfield.arrays.ranked import Ints
-from cranfield.captions import TextsLike, without_text
+from cranfield.captions import without_text
 from cranfield.comparison.alignment import Aligned, Evaluated
 from cranfield.data.qrels import Qrels
 from cranfield.data.ranking import Rankings
 from cranfield.explanation.scene import Seen
-from cranfield.formats.small.texts import texts_of
+from cranfield.formats.small.texts import TextsLike, texts_of
 from cranfield.notes import Note
 from cranfield.page.blob import members_within
 from cranfield.progress import steps

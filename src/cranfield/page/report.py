@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from cranfield.captions import TextsLike, without_text
+from cranfield.captions import without_text
 from cranfield.comparison.compare import compare, every_pair
 from cranfield.comparison.comparison import Comparison
-from cranfield.formats.small.texts import texts_of
+from cranfield.formats.small.texts import TextsLike, texts_of
 from cranfield.formats.source import Path, Source, written
 from cranfield.notes import Note, gravest_first, merged
 from cranfield.options import checked, refuse_others, takes, whole

@@ -100,7 +100,7 @@ class Assessor:
     labels: int  # documents labelled
     relevant: int  # of these, with grade 1 or more
     shared: int  # documents that another person labelled, too
-    differing: int  # of these, documents whose labels are not all the same
+    differing: int  # of these, documents with different labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,7 +159,7 @@ class Labels(Shown):
                 "shared",
                 lambda one: f"{one.shared:,}",
                 "shared: documents that another person labelled, too; differing: of these, those "
-                "whose labels are not all the same.",
+                "with different labels.",
             ),
             Column("differing", lambda one: f"{one.differing:,}"),
         ]

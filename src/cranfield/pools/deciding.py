@@ -70,8 +70,7 @@ def deciding(
     kind = Linear(measure, some) if is_sum else Ratio(measure, some)
     if kind.zero:
         raise MeasureError(
-            f"{measure}: a document with grade 0 counts otherwise than an unjudged one, so that "
-            "nothing is certain while some are unjudged"
+            f"{measure}: grade 0 does not count as unjudged, so that no order of judging is known"
         )
     docs, at, moved = _moved(kind, some, list(runs.values()), judging)
     first, second = (its.per_query(measure) for its in (one, other))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.small.label_files import argilla_records, label_studio_tasks
-from cranfield.formats.small.texts import texts_of
+from cranfield.formats.small.texts import TextsLike, texts_of
 from cranfield.fusion.fuse import fuse
 from cranfield.measures import parse
 from cranfield.notes import Note
@@ -30,9 +30,6 @@ from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions, score_runs
 from cranfield.version import __version__
-
-if TYPE_CHECKING:
-    from cranfield.captions import TextsLike
 
 By = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front", "bandit"]
 Draw = Literal["documents", "queries"]
@@ -281,8 +278,8 @@ def pool(
     qrels: Any,
     runs: Any,
     *,
-    query_texts: "TextsLike | None" = None,
-    doc_texts: "TextsLike | None" = None,
+    query_texts: TextsLike | None = None,
+    doc_texts: TextsLike | None = None,
     **options: Unpack[PoolOptions],
 ) -> Pool:
     """Return which documents people should label: a pool, a part of it, or what is most useful.
@@ -343,7 +340,7 @@ def pool(
     return _with_texts(made, query_texts, doc_texts)
 
 
-def _with_texts(made: Pool, query_texts: "TextsLike | None", doc_texts: "TextsLike | None") -> Pool:
+def _with_texts(made: Pool, query_texts: TextsLike | None, doc_texts: TextsLike | None) -> Pool:
     """Return a pool with texts beside the ids, and a note on ids that have none."""
     texts, notes = {}, [*made.notes]
     given = (
@@ -519,7 +516,7 @@ def _deciding(
     )
     notes = [Note("bounds", "info", text, count=n)]
     if found.is_certain:
-        text = "No judgment can change which is better: none is needed for that."
+        text = "No judgment can change which is better, so that you need no labels for it."
     elif not n:
         text = "No judgment can change this difference."
     elif found.enough is None:
@@ -545,7 +542,7 @@ def _learned(
     named = {name: runs[name] for name in sorted(runs, key=encode)}
     rankings = _rankings(judgments, named, settings.depth, judging)
     generator = np.random.default_rng(settings.seed)
-    for query in sorted(rankings, key=encode):  # of runs of one value, none is always the first
+    for query in sorted(rankings, key=encode):  # no run is always the first of its value
         rankings[query] = [rankings[query][i] for i in generator.permutation(len(named)).tolist()]
     relevant = {
         query: {doc: grade >= 1 for doc, grade in judged.items()}

@@ -83,7 +83,7 @@ def next_documents(
     """Return the unjudged documents in the order in which to judge them, as (query, document).
 
     The queries take turns. `relevant` tells of each query's judged documents whether they are: the
-    strategy learns from these. A document that is to be judged counts as not relevant until it is.
+    strategy learns from these. Documents in the answer count as not relevant until they are judged.
 
     >>> next_documents(move_to_front, {"q": [["a", "b", "c"], ["d", "e"]]}, {"q": {"a": True}})
     [('q', 'b'), ('q', 'd'), ('q', 'c'), ('q', 'e')]

@@ -38,8 +38,8 @@ def labels_in(data: Any) -> list[Label]:
     """Return the labels in a table, a file, or rows; see `Label`.
 
     Of what Label Studio exports as JSON, a task is a row for each of its annotations, of Argilla a
-    record for each of its responses; without any, one row without a label. Several questions are
-    told apart by the name `relevance`.
+    record for each of its responses; without any, one row without a label. Of several questions,
+    the one named `relevance` counts.
 
     Raises InputError for data of another form, and for a row without query or document.
     """

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from cranfield.errors import InputError
 from cranfield.formats.columnar import columnar_form
@@ -16,6 +16,9 @@ from cranfield.formats.objects import as_dict
 from cranfield.formats.small.read import Document, Form, Table, read_table, text_rows
 from cranfield.formats.source import Source
 from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
+
+# A file, a dict {id: text}, or a table with a column of ids and one of texts.
+TextsLike: TypeAlias = str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any]
 
 # The names of the column of ids, and of texts: the first that is not empty.
 _IDS = ("_id", "id", *NAMES["query"], *NAMES["doc"])
