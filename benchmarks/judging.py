@@ -18,7 +18,8 @@ Orders that depend on chance, or on which of several runs takes its turn, are dr
 import argparse
 import os
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -27,7 +28,7 @@ import numpy as np
 from cranfield import Qrels, Run, evaluate, fuse, kendall, parse, read_qrels, read_run
 from cranfield.data.judging import Judging
 from cranfield.pools.deciding import deciding
-from cranfield.pools.strategies import STRATEGIES
+from cranfield.pools.strategies import STRATEGIES, answered
 
 SEED = 20_261_128
 MEASURES = ("nDCG@10", "AP")
@@ -59,6 +60,9 @@ class Simulation:
         """Return the answer to a question."""
         return int(self.truth[query].get(doc, 0))
 
+    def _is_relevant(self, query: str, doc: str) -> bool:
+        return self.grade(query, doc) >= 1
+
     def judged(self, orders: Orders, n: int) -> Qrels:
         """Return the judgments when n questions were asked for each query."""
         known = {
@@ -84,7 +88,8 @@ class Simulation:
         for query, lists in self.lists.items():
             mixed = [lists[i] for i in generator.permutation(len(lists)).tolist()]
             if way in STRATEGIES:
-                found[query] = list(self._answered(query, way, mixed))
+                asked = STRATEGIES[way](mixed)
+                found[query] = list(answered(asked, partial(self._is_relevant, query)))
                 continue
             # By depth: the first of every run, then the second, ...
             by_rank = [
@@ -95,16 +100,6 @@ class Simulation:
                 docs = [docs[i] for i in generator.permutation(len(docs)).tolist()]
             found[query] = docs
         return found
-
-    def _answered(self, query: str, way: str, lists: Sequence[Sequence[str]]) -> Iterator[str]:
-        asked = STRATEGIES[way](lists)
-        doc = next(asked, None)
-        while doc is not None:
-            yield doc
-            try:
-                doc = asked.send(self.grade(query, doc) >= 1)
-            except StopIteration:
-                return
 
 
 def rounds(longest: int) -> list[int]:

@@ -87,12 +87,13 @@ def test_argilla_comes_back() -> None:
         one["responses"] = {"relevance": [{"value": str(i % 3), "user_id": "u1"}]}
     records[0]["responses"]["relevance"].append({"value": 0, "user_id": "u2"})
     records[1]["responses"]["comment"] = [{"value": "what a text", "user_id": "u1"}]
-    records[2]["responses"] = {"relevance": [{"value": 1, "user_id": "u2", "status": "discarded"}]}
+    records[2]["responses"] = {"comment": [{"value": "5", "user_id": "u1"}]}
     records[3]["responses"] = {}
-    found = collect(records, pool=asked())
+    found = collect(records, pool=asked(), differing="highest")
     assert {one.assessor: one.labels for one in found.assessors} == {"u1": 4, "u2": 1}
     assert len(found.missing) == 2
-    records[1]["responses"] = {"a": [{"value": 1}], "b": [{"value": 1}]}
+    for one in records:
+        one["responses"] = {"a": [{"value": 1}], "b": [{"value": 1}]}
     with pytest.raises(InputError, match="several questions have an answer: a, b"):
         collect(records)
 
@@ -107,15 +108,17 @@ def test_texts_are_for_the_people_and_ids_for_the_way_back() -> None:
     assert by_pair["q1", "d2"]["document_text"] == "T2: body 2"
     assert by_pair["q1", "d5"]["document_text"] is None
     assert "1 of 5 documents have no text" in str(found)
-    data = json.loads(found.to_label_studio())[0]["data"]
-    assert data["document_text"] == by_pair[data["query_id"], data["doc_id"]]["document_text"]
+    for one in json.loads(found.to_label_studio()):
+        data = one["data"]
+        text = by_pair[data["query_id"], data["doc_id"]]["document_text"]
+        assert data["document_text"] == (text or data["doc_id"])  # the tool takes texts alone
     fields = {one["fields"]["document"] for one in json.loads(found.to_argilla())}
     assert fields == {*(f"T{i}: body {i}" for i in range(1, 5)), "d5"}
 
 
 def test_words_become_grades() -> None:
     given = [("q1", "d1", "yes"), ("q1", "d2", "no"), ("q1", "d3", 2)]
-    found = collect({"ann": given}, grades_of="no=0, yes=1")  # type: ignore[arg-type] # as typed
+    found = collect({"ann": given}, grades_of="no=0, yes=1")
     assert dict(zip(found.pairs, found.grades, strict=True)) == {
         ("q1", "d1"): 1,
         ("q1", "d2"): 0,
@@ -131,14 +134,100 @@ def test_words_become_grades() -> None:
 
 
 @pytest.mark.parametrize(
-    ("differing", "expected"), [("latest", 0), ("highest", 2), ("majority", 0)]
+    ("differing", "expected"), [("latest", 0), ("highest", 2), ("majority", 1)]
 )
 def test_different_labels_of_one_document(differing: Any, expected: int) -> None:
-    given = {name: [("q", "d", grade)] for name, grade in (("a", 0), ("b", 2), ("c", 0))}
+    graded = (("a", 1), ("b", 2), ("c", 1), ("d", 0))
+    given = {name: [("q", "d", grade)] for name, grade in graded}
     assert collect(given, differing=differing).grades == [expected]
-    with pytest.raises(InputError, match="different labels: 0 by a, 2 by b, 0 by c"):
+    with pytest.raises(InputError, match="different labels: 1 by a, 2 by b, 1 by c, 0 by d"):
         collect(given)
     assert collect(given, assessor="b").grades == [2]
+
+
+def test_a_grade_below_0_is_no_label() -> None:
+    given = {"a": [("q1", "d1", -1), ("q1", "d2", 1)]}
+    for options in ({}, {"pool": asked()}):
+        with pytest.raises(InputError, match="expected a grade, got -1"):
+            collect(given, **options)
+        found = collect(given, errors="skip", **options)
+        assert (found.pairs, found.grades) == ([("q1", "d2")], [1])
+        counts = {note.code: note.count for note in found.notes}
+        assert counts["left-out"] == 1
+    with pytest.raises(OptionError, match="grades of labels"):
+        collect(given, grades_of={"junk": -1})
+
+
+def test_one_question_counts_in_all_of_a_file() -> None:
+    first, second, *_ = tasks()
+    comment = {"from_name": "comment", "value": {"text": ["5"]}}
+    with_comment = annotated(first, "1")
+    with_comment["annotations"][0]["result"].append(comment)
+    alone = {**second, "annotations": [{"completed_by": 1, "result": [comment]}]}
+    found = collect([with_comment, alone])
+    assert (found.grades, len(found.missing)) == ([1], 1)
+    only = collect([alone])
+    assert only.grades == [5]
+    twice = annotated(first, "1")
+    twice["annotations"][0]["result"] *= 2
+    with pytest.raises(InputError, match="expected one label"):
+        collect([twice])
+    left = collect([twice, annotated(second, "1")], errors="skip")
+    assert (left.grades, left.notes[0].count) == ([1], 1)
+
+
+def test_the_newest_annotation_is_the_latest() -> None:
+    task = annotated(tasks()[0], "2", 1, updated_at="2026-02-01T00:00:00Z")
+    task = annotated(task, "0", 2, updated_at="2026-01-01T00:00:00Z")
+    assert collect([task], differing="latest").grades == [2]
+
+
+def test_files_of_one_name_and_one_file_twice(tmp_path: Path) -> None:
+    paths = []
+    for i, folder in enumerate(("x", "y")):
+        (tmp_path / folder).mkdir()
+        paths.append(tmp_path / folder / "ann.csv")
+        paths[-1].write_text(f"query_id,doc_id,relevance\nq,d{i},1\n")
+    assert {one.assessor for one in collect(paths).assessors} == {*map(str, paths)}
+    with pytest.raises(InputError, match="a file is named twice"):
+        collect([paths[0], paths[0]])
+
+
+def test_a_word_may_hold_a_comma() -> None:
+    found = collect(
+        {"a": [("q", "d", "no, off topic"), ("q", "e", "yes")]}, grades_of="no, off topic=0, yes=1"
+    )
+    assert found.grades == [0, 1]
+
+
+def test_how_documents_were_drawn_is_told_by_all_rows_or_none() -> None:
+    rows = [{"query_id": "q", "doc_id": doc, "relevance": 1} for doc in "ab"]
+    some = [{**rows[0], "probability": 0.5}, {**rows[1], "probability": None}]
+    with pytest.raises(InputError, match="some rows tell how their documents were drawn"):
+        collect(some)
+    other = [{**rows[0], "probability": 0.5}, {**rows[0], "probability": 0.9}]
+    with pytest.raises(InputError, match="drawn in another way above"):
+        collect(other)
+    with pytest.raises(InputError, match="expected a number as probability, got 'half'"):
+        collect([{**rows[0], "probability": "half"}])
+    assert "No pool is stated" in str(collect(rows))
+
+
+def test_tasks_are_a_pool_and_show_no_rank() -> None:
+    sample = asked(by="chance", n=4, likely="rank")
+    written = json.loads(sample.to_label_studio())
+    assert {name for one in written for name in one["data"]} == {"query_id", "doc_id"}
+    assert {name for one in json.loads(sample.to_argilla()) for name in one["metadata"]} == {
+        *("query_id", "doc_id"),
+    }
+    given = [(one["data"]["query_id"], one["data"]["doc_id"], 1) for one in written]
+    assert collect({"a": given[:3]}, pool=written).missing == [given[3][:2]]
+    with_probability = collect({"a": given}, pool=sample)
+    expected = {(row["query_id"], row["doc_id"]): row["probability"] for row in sample.rows()}
+    found = {
+        (row["query_id"], row["doc_id"]): row["probability"] for row in with_probability.rows()
+    }
+    assert found == expected
 
 
 def test_labels_twice_by_one_person_are_counted() -> None:

@@ -144,6 +144,7 @@ def test_options_that_do_not_fit_are_refused() -> None:
         ({"by": "chance", "strata": "10=2"}, "ranks and the share"),
         ({"by": "chance", "strata": "10=1,5=1"}, "ranks rise"),
         ({"by": "chance", "strata": "5=0"}, "above 0"),
+        ({"by": "chance", "strata": "5=nan"}, "above 0"),
         ({"by": "chance", "strata": "x"}, "ranks and the share"),
         ({"by": "chance", "strata": {}}, "ranks and the share"),
         ({"by": "chance", "strata": {1.5: 1}}, "ranks and the share"),

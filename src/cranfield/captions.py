@@ -2,23 +2,20 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.formats.small.texts import TextsLike, texts_of
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, texts_of
 from cranfield.notes import Note, lines_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-
-if TYPE_CHECKING:
-    pass
 
 LONGEST = 72  # characters of a text in a table
 
 # By the heading of the column of ids: the heading of the texts, the name in rows, what ids are of.
 _KINDS: Mapping[str, tuple[str, str, str]] = {
-    "query_id": ("query", "query_text", "queries"),
-    "document": ("text", "document_text", "documents"),
+    "query_id": ("query", QUERY_TEXT, "queries"),
+    "document": ("text", DOC_TEXT, "documents"),
 }
 
 

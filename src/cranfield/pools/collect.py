@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,19 +35,21 @@ _WORDS = (
     "Say which grade a word is: grades_of={'no': 0, 'yes': 1} (--grades-of 'no=0,yes=1'); "
     "errors='skip' (--errors skip) leaves such labels out."
 )
+_STATE_POOL = "State the pool, which knows: pool=... (--pool FILE)."
+_NO_GRADE = "Grades are 0 or more. errors='skip' (--errors skip) leaves other labels out."
 _UNKNOWN = "errors='skip' (--errors skip) leaves such labels out."
 
 
 def _grades(value: Any) -> dict[str, float]:
     """Check for the grades of labels that are words: {word: grade}, or "no=0,yes=1"."""
     expected = "grades of labels, as in 'not relevant=0,relevant=1' or {'no': 0, 'yes': 1}"
-    if isinstance(value, str):
-        parts = [part.rpartition("=") for part in value.split(",")]
+    if isinstance(value, str):  # a word may hold commas: a comma behind a number ends its grade
+        parts = [part.rpartition("=") for part in re.split(r"(?<=\d)\s*,", value)]
         value = {word.strip(): number_of(grade.strip()) for word, _, grade in parts}
     if not isinstance(value, Mapping) or not value:
         raise ValueError(expected)
     found = {str(word): number_of(grade) for word, grade in value.items()}
-    if any(not word or one is None or not math.isfinite(one) for word, one in found.items()):
+    if any(not word or one is None or not 0 <= one < math.inf for word, one in found.items()):
         raise ValueError(expected)
     return {word: one for word, one in found.items() if one is not None}
 
@@ -56,13 +59,14 @@ class CollectSettings(Options):
     """Which labels count, and as which grade."""
 
     assessor: str | None = option(None, "Only the labels of this person.")
-    grades_of: Mapping[str, float] | None = option(
+    grades_of: Mapping[str, float] | str | None = option(
         None, "The grades of labels that are words, as in 'not relevant=0,relevant=1'.", _grades
     )
     differing: DifferingGrades = option(
         "refuse",
-        "Which grade counts of a document that was given several: refuse them, or take the latest, "
-        "the highest, or that of the majority (of two as frequent the higher).",
+        "Which grade counts of a document that was given several: refuse them, or take the latest "
+        "(the last in the files), the highest, or that of the majority (of two as frequent the "
+        "higher).",
     )
     errors: Errors = option(
         "strict",
@@ -78,7 +82,7 @@ class CollectSettingsOptions(TypedDict, total=False):
     """The options of CollectSettings, as keywords of a function."""
 
     assessor: str | None
-    grades_of: Mapping[str, float] | None
+    grades_of: Mapping[str, float] | str | None
     differing: DifferingGrades
     errors: Errors
 
@@ -224,6 +228,7 @@ def collect(
         for one in labels_in(source)
     ]
     asked = _asked(every, pool)
+    _check_drawing(every if pool is None else asked.values())
     given, notes = _given(every, asked, settings)
     if not given:
         raise InputError(
@@ -240,6 +245,11 @@ def collect(
     pairs = sorted(settled, key=lambda pair: (encode(pair[0]), encode(pair[1])))
     missing = [pair for pair in asked if pair not in settled]
     notes += _of_missing(missing, len(asked))
+    if pool is None and not any(one.drawing for one in asked.values()):
+        text = (
+            "No pool is stated: what no file names is not missed, and nothing tells how documents "
+        )
+        notes.append(Note("no-pool", "info", f"{text}were drawn."))
     return Labels(
         pairs,
         [_plain(settled[pair]) for pair in pairs],
@@ -248,7 +258,7 @@ def collect(
         list(_assessors(by_pair)),
         missing,
         settings,
-        {"cranfield": __version__, "labels": [*sources]},
+        {"cranfield": __version__, "labels": [*sources], "pool": _named(pool)},
         tuple(notes),
     )
 
@@ -268,12 +278,23 @@ def _sources(labels: Any) -> Iterator[tuple[str, Any]]:
     )
     if isinstance(labels, list | tuple) and not labels:
         raise InputError("no labels were given")
-    taken: Counter[str] = Counter()
-    for one in labels if several else [labels]:
-        is_file = isinstance(one, str | os.PathLike)
-        name = stem_of(Source(one)) if is_file else "assessor"
-        taken[name] += 1
-        yield (os.fspath(one) if taken[name] > 1 else name), one
+    if not several:
+        is_file = isinstance(labels, str | os.PathLike)
+        yield stem_of(Source(labels)) if is_file else "assessor", labels
+        return
+    paths = [os.fspath(one) for one in labels]
+    if len({*map(os.path.realpath, paths)}) < len(paths):
+        raise InputError(f"a file is named twice: {', '.join(paths):.200}")
+    stems = [stem_of(Source(path)) for path in paths]
+    for path, stem in zip(paths, stems, strict=True):
+        yield (stem if stems.count(stem) == 1 else path), path
+
+
+def _named(pool: Any) -> str | None:
+    """Return the name of a pool in the recipe."""
+    if pool is None:
+        return None
+    return os.fspath(pool) if isinstance(pool, str | os.PathLike) else "in memory"
 
 
 def _asked(every: Sequence[Label], pool: Any) -> dict[_Pair, Label]:
@@ -282,12 +303,12 @@ def _asked(every: Sequence[Label], pool: Any) -> dict[_Pair, Label]:
     Those with a label were not drawn.
     """
     if pool is None:
-        found = {(one.query, one.doc): one._replace(label=None) for one in reversed(every)}
+        found = {(one.query, one.doc): one._replace(label=None) for one in every}
         undrawn = {(one.query, one.doc): one for one in every if _is_not_drawn(one)}
-        return {**dict(reversed(found.items())), **undrawn}
+        return {**found, **undrawn}
     found = {}
     for one in labels_in(pool.rows() if isinstance(pool, Pool) else pool):
-        if one.label is not None and not _is_not_drawn(one):
+        if one.label is not None and number_of(one.label) != NOT_DRAWN:
             problem = f"query {one.query!r:.80}, document {one.doc!r:.80} has a label in the pool"
             hint = "The pool is the file before labelling; labels are the first argument."
             raise one.origin.error(one.row, problem, hint)
@@ -296,7 +317,28 @@ def _asked(every: Sequence[Label], pool: Any) -> dict[_Pair, Label]:
 
 
 def _is_not_drawn(one: Label) -> bool:
-    return number_of(one.label) == NOT_DRAWN
+    """Tell whether a row is one of a sample by strata that nobody was to label."""
+    return "stratum" in one.drawing and number_of(one.label) == NOT_DRAWN
+
+
+def _check_drawing(rows: Iterable[Label]) -> None:
+    """Raise InputError where rows tell in different ways how they were drawn, or not at all."""
+    first: Label | None = None
+    known: dict[_Pair, Mapping[Role, Any]] = {}
+    for one in rows:
+        first = first or one
+        for role, value in one.drawing.items():
+            number = number_of(value)
+            if number is None or not math.isfinite(number):
+                problem = f"expected a number as {COLUMNS[role].public}, got {value!r:.80}"
+                raise one.origin.error(one.row, problem)
+        if {*one.drawing} != {*first.drawing}:
+            problem = "some rows tell how their documents were drawn, and some do not"
+            raise one.origin.error(one.row, problem, _STATE_POOL)
+        drawn = {role: number_of(value) for role, value in one.drawing.items()}
+        if known.setdefault((one.query, one.doc), drawn) != drawn:
+            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} was drawn in another way"
+            raise one.origin.error(one.row, f"{problem} above", _STATE_POOL)
 
 
 def _given(
@@ -305,22 +347,28 @@ def _given(
     """Return the labels that count, with their grades, and notes on those that do not."""
     found: list[tuple[Label, float]] = []
     left_out: Counter[str] = Counter()
-    people = dict.fromkeys(str(one.assessor) for one in every)
+    words = _grades(settings.grades_of) if settings.grades_of else {}
+    people = dict.fromkeys(str(one.assessor) for one in every if not _is_not_drawn(one))
     if settings.assessor is not None and settings.assessor not in people:
         raise OptionError(
             f"assessor={settings.assessor!r:.80}: the labels are by "
             f"{', '.join(map(printable, people)):.200}"
         )
     for one in every:
-        left_out["discarded by the person"] += one.discarded
-        if one.label is None or _is_not_drawn(one):
-            continue
+        there = asked.get((one.query, one.doc))
+        undrawn = there is not None and there.label is not None
         if settings.assessor not in (None, str(one.assessor)):
             continue
-        grade = (settings.grades_of or {}).get(str(one.label), number_of(one.label))
-        if grade is None or not math.isfinite(grade):
-            problem, hint, why = f"expected a grade, got {one.label!r:.80}", _WORDS, "of no grade"
-        elif (there := asked.get((one.query, one.doc))) is None or there.label is not None:
+        left_out["discarded by the person"] += one.discarded
+        if (one.label is None and one.problem is None) or _is_not_drawn(one):
+            continue
+        grade = words.get(str(one.label), number_of(one.label))
+        if undrawn and grade == NOT_DRAWN:
+            continue
+        if one.problem is not None or grade is None or not 0 <= grade < math.inf:
+            problem = one.problem or f"expected a grade, got {one.label!r:.80}"
+            hint, why = (_WORDS if grade is None else _NO_GRADE), "of no grade"
+        elif there is None or undrawn:
             how = "is not in the pool" if there is None else "was not drawn (-1 in the pool)"
             problem = f"query {one.query!r:.80}, document {one.doc!r:.80} {how}"
             hint, why = _UNKNOWN, "of a document that nobody asked for"
@@ -331,7 +379,7 @@ def _given(
             raise one.origin.error(one.row, problem, hint)
         left_out[why] += 1
     notes = [
-        Note("left-out", "warning", f"{count_of(n, 'label')} left out, {why}.", n)
+        Note("left-out", "warning", f"{count_of(n, 'label')} left out, {why}.", count=n)
         for why, n in left_out.items()
         if n
     ]
@@ -365,15 +413,15 @@ def _several(
     notes = []
     if twice:
         text = f"{count_of(twice, 'document')} labelled twice by one person."
-        notes.append(Note("labelled-twice", "warning", text, twice))
+        notes.append(Note("labelled-twice", "warning", text, count=twice))
     if by_others:
         text = f"{count_of(by_others, 'document')} labelled by several people."
-        notes.append(Note("labelled-by-several", "info", text, by_others))
+        notes.append(Note("labelled-by-several", "info", text, count=by_others))
     if differ:
         how = {"latest": "the latest", "highest": "the highest", "majority": "the most frequent"}
         counts = how[settings.differing]
         text = f"{count_of(differ, 'document')} with different labels: {counts} counts."
-        notes.append(Note("differing", "warning", text, differ))
+        notes.append(Note("differing", "warning", text, count=differ))
     return notes
 
 
@@ -405,19 +453,18 @@ def _of_missing(missing: Sequence[_Pair], n_asked: int) -> list[Note]:
         f"{len(missing):,} of {n_asked:,} documents have no label: {shown:.200}{more}. Of a sample "
         "drawn by chance, all need one."
     )
-    return [Note("missing", "warning", text, len(missing))]
+    return [Note("missing", "warning", text, count=len(missing))]
 
 
 def _drawing(pairs: Sequence[_Pair], asked: Mapping[_Pair, Label]) -> dict[Role, Sequence[Any]]:
     """Return how each document was drawn, by the columns that all have."""
-    found: dict[Role, Sequence[Any]] = {}
-    for role in DRAWING:
-        column = [asked[pair].drawing.get(role) for pair in pairs]
-        if any(one is not None for one in column):
-            found[role] = [number_of(one) if isinstance(one, str) else one for one in column]
-            if role == "stratum":
-                found[role] = [None if one is None else int(one) for one in found[role]]
-    return found
+    roles = [role for role in DRAWING if any(role in asked[pair].drawing for pair in pairs)]
+    return {
+        role: [_plain(number_of(asked[pair].drawing[role]) or 0) for pair in pairs]
+        if role == "stratum"
+        else [number_of(asked[pair].drawing[role]) for pair in pairs]
+        for role in roles
+    }
 
 
 def _assessors(

@@ -50,7 +50,10 @@ def _strata(value: Any) -> dict[int, float]:
 
 
 def _share(text: str) -> float:
-    return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    share = finite(float(text.removesuffix("%")))
+    if share is None:
+        raise ValueError
+    return share / (100 if text.endswith("%") else 1)
 
 
 def chances(size: Floats, n: int) -> Floats:

@@ -15,7 +15,7 @@ from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.small.label_files import argilla_records, label_studio_tasks
-from cranfield.formats.small.texts import TextsLike, texts_of
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, texts_of
 from cranfield.fusion.fuse import fuse
 from cranfield.measures import parse
 from cranfield.notes import Note
@@ -36,7 +36,6 @@ Draw = Literal["documents", "queries"]
 Likely = Literal["equal", "rank"]
 # These put unjudged documents into an order, of which n are the first.
 _IN_ORDER = ("decide", *STRATEGIES)
-TEXTS = ("query_text", "document_text")
 NOT_DRAWN = -1  # the grade of a document of the pool that is not drawn, as sample_eval has it
 
 
@@ -65,7 +64,7 @@ class PoolSettings(Options):
         "bandit: how many of the first.",
         whole(1),
     )
-    strata: Strata | None = option(
+    strata: Strata | str | None = option(
         None,
         "With chance, in place of n: the share of documents to draw down to each rank, as in "
         "10=100%,100=10%. The rank is the best in any run; for xinfAP and statAP.",
@@ -97,7 +96,10 @@ class PoolSettings(Options):
         super().__post_init__()
         by_chance = self.by == "chance"
         if by_chance and self.n is None and self.strata is None:
-            raise OptionError("by='chance' draws n documents or queries: state n (-n 200)")
+            raise OptionError(
+                "by='chance' draws n documents or queries, or a share of each stratum: state n "
+                "(-n 200) or strata"
+            )
         if self.n is not None and not by_chance and self.by not in _IN_ORDER:
             ways = ", ".join(("chance", *_IN_ORDER))
             raise OptionError(f"n={self.n} applies to by={ways}, and by={self.by!r} takes all")
@@ -130,7 +132,12 @@ class PoolSettings(Options):
     @property
     def depth(self) -> int:
         """How many documents of each run are in the pool."""
-        return self.k if self.strata is None else max(self.strata)
+        return self.k if self.shares is None else max(self.shares)
+
+    @property
+    def shares(self) -> Strata | None:
+        """The share of each stratum, as checked."""
+        return None if self.strata is None else strata(self.strata)
 
 
 # ---- made from the families by scripts/make_docs.py
@@ -197,14 +204,15 @@ class Pool(Shown):
         """The columns of the file for labelling."""
         query, doc, grade = (COLUMNS[role].public for role in ("query", "doc", "grade"))
         drawing = (COLUMNS[role].public for role in self.drawing)
-        beside = {query: "query_text", doc: "document_text"}
+        beside = {query: QUERY_TEXT, doc: DOC_TEXT}
         ids = (name for one, text in beside.items() for name in (one, text))
         return (*(one for one in ids if one in beside or one in self.texts), grade, *drawing)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each document; the grade of one to label is None, to be filled in."""
         columns: list[Iterable[Any]] = [self.query_ids, self.doc_ids]
-        for at, (name, ids) in enumerate(zip(TEXTS, (self.query_ids, self.doc_ids), strict=True)):
+        beside = {QUERY_TEXT: self.query_ids, DOC_TEXT: self.doc_ids}
+        for at, (name, ids) in enumerate(beside.items()):
             if name in self.texts:
                 columns.insert(2 * at + 1, [self.texts[name].get(one) for one in ids])
         columns.append(self.grades or [None] * len(self.doc_ids))
@@ -242,15 +250,16 @@ class Pool(Shown):
         title = [f"Pool of {n_runs}{how}, {self.settings.depth} deep"]
         if self.settings.by == "decide":
             title = ["What decides between two runs: unjudged documents, the weightiest first"]
-        return [Table(["", "pooled", "to label"], rows, below, title=title)]
+        pooled = "unjudged" if self.settings.by in _IN_ORDER else "pooled"
+        return [Table(["", pooled, "to label"], rows, below, title=title)]
 
     def _of_strata(self) -> Iterable[list[str]]:
         """Yield for each stratum how many are pooled, and to be labelled."""
-        if self.settings.strata is None:
+        if self.settings.shares is None:
             return
         number, grades = np.array(self.drawing["stratum"]), np.array(self.grades)
         first = 1
-        for one, last in enumerate(self.settings.strata, 1):
+        for one, last in enumerate(self.settings.shares, 1):
             mine = number == one
             asked = np.count_nonzero(mine & (grades != NOT_DRAWN))
             yield [f"  best rank {first} to {last}", f"{np.count_nonzero(mine):,}", f"{asked:,}"]
@@ -344,18 +353,27 @@ def _with_texts(made: Pool, query_texts: TextsLike | None, doc_texts: TextsLike 
     """Return a pool with texts beside the ids, and a note on ids that have none."""
     texts, notes = {}, [*made.notes]
     given = (
-        ("query_text", query_texts, made.query_ids, "queries"),
-        ("document_text", doc_texts, made.doc_ids, "documents"),
+        (QUERY_TEXT, query_texts, made.query_ids, "queries"),
+        (DOC_TEXT, doc_texts, made.doc_ids, "documents"),
     )
     for name, data, row_ids, of in given:
         if data is None:
             continue
         ids = {*row_ids}
-        texts[name] = texts_of(data, ids, whole=name == "document_text")
+        texts[name] = texts_of(data, ids, whole=name == DOC_TEXT)
         if n := len(ids) - len(texts[name]):
             text = f"{n:,} of {len(ids):,} {of} have no text."
             notes.append(Note("no-text", "warning", text, count=n))
     return replace(made, texts=texts, notes=tuple(notes))
+
+
+def _refuse_nothing(rows: Sequence[Any], settings: PoolSettings) -> None:
+    """Raise InputError if there is no row."""
+    if not rows:
+        raise InputError(
+            "nothing is left to label: no run has an unjudged document in its first "
+            f"{settings.depth}"
+        )
 
 
 # ---- all of the pool, or a part by chance -------------------------------------------------------
@@ -366,18 +384,16 @@ def _drawn(
 ) -> Pool:
     """Return all documents of the pool, or those that are drawn by chance."""
     sources = _sources(runs, settings.by, judging)
-    pooled = _pooled(judgments, sources, settings, judging if sources is runs else Judging())
+    pooled = _pooled(
+        judgments, sources, settings, judging if sources is runs else Judging(ties=judging.ties)
+    )
     query_ids = sorted((one for one in pooled if pooled[one]), key=encode)
     every = [
         (query, doc, rank)
         for query in query_ids
         for doc, rank in sorted(pooled[query].items(), key=lambda one: encode(one[0]))
     ]
-    if not every:
-        raise InputError(
-            "nothing is left to label: no run has an unjudged document in its first "
-            f"{settings.depth}"
-        )
+    _refuse_nothing(every, settings)
     place = {query: i for i, query in enumerate(query_ids)}
     at = np.array([place[query] for query, _, _ in every])
     rank = np.array([rank for _, _, rank in every])
@@ -385,8 +401,8 @@ def _drawn(
     shuffled = generator.random(len(every))
     drawing: dict[Role, Any] = {}
     taken = np.ones(len(every), np.bool_)
-    if settings.strata is not None:
-        taken, chance, stratum = drawn_of_strata(at, rank, settings.strata, generator)
+    if settings.shares is not None:
+        taken, chance, stratum = drawn_of_strata(at, rank, settings.shares, generator)
         drawing = {"stratum": stratum, "probability": chance}
     elif settings.n is not None:
         whole_queries = settings.draw == "queries"
@@ -485,6 +501,8 @@ def _in_order(
     else:
         documents, notes = _learned(judgments, runs, settings, judging)
     first = documents[: settings.n]
+    if settings.n is not None and settings.n > len(documents):
+        notes.append(_all_there(len(documents), "documents"))
     return Pool(
         [query for query, _ in first],
         [doc for _, doc in first],
@@ -509,26 +527,26 @@ def _deciding(
     found = deciding(judgments, runs, measure, judging)
     n = len(found.documents)
     left, right = map(printable, runs)
-    better, worse = (left, right) if found.difference > 0 else (right, left)
+    first, second = (left, right) if found.difference > 0 else (right, left)
+    falls = measure.definition.higher_is_better is False
+    better = "higher" if falls else "better"
     text = (
         f"{measure} of {left} minus {right}: {signed(found.difference)}; from "
         f"{signed(found.low)} to {signed(found.high)} for all ways to grade the {n:,} unjudged."
     )
     notes = [Note("bounds", "info", text, count=n)]
     if found.is_certain:
-        text = "No judgment can change which is better, so that you need no labels for it."
+        text = f"No judgment can change which is {better}, so that you need no labels for it."
     elif not n:
         text = "No judgment can change this difference."
     elif found.enough is None:
         text = "Even if all of them turn out not relevant, the sign may stay open."
     else:
         text = (
-            f"If the first {found.enough:,} turn out not relevant, no other judgment can change "
-            f"that {better} is better than {worse}. Judge some, merge them (Qrels.merge, convert "
-            "--merge), and ask again."
+            f"If the first {number_of(found.enough, 'turns', 'turn')} out not relevant, no other "
+            f"judgment can change that {first} is {better} than {second}. Judge some, merge them "
+            "(Qrels.merge, convert --merge), and ask again."
         )
-    if measure.definition.higher_is_better is False:
-        text = text.replace("better", "higher").replace("worse", "lower")
     notes.append(Note("decided", "info", text, count=found.enough))
     return found.documents, str(measure), notes
 
@@ -549,18 +567,32 @@ def _learned(
         for query, judged in judgments.to_dict().items()
     }
     found = next_documents(STRATEGIES[settings.by], rankings, relevant)
-    if not found:
-        raise InputError(
-            f"nothing is left to label: no run has an unjudged document in its first {settings.k}"
-        )
+    _refuse_nothing(found, settings)
     text = (
         "Judge some, merge them (Qrels.merge, convert --merge), and ask again: the order changes "
         "with each judgment. Until then, these count as not relevant."
     )
-    return found, [Note("ask-again", "info", text)]
+    notes = [Note("ask-again", "info", text)]
+    n_missing = sum(not any(lists) for lists in rankings.values())
+    return found, [*_nothing_pooled(n_missing, len(rankings)), *notes]
 
 
 # ---- notes ------------------------------------------------------------------------------------
+
+
+def _nothing_pooled(n: int, n_judged: int) -> list[Note]:
+    """Say how many queries of the judgments no run has a document for."""
+    text = (
+        f"{n:,} of {n_judged:,} queries of the judgments have no document in any run: do all name "
+        "queries in the same way?"
+    )
+    return [Note("nothing-pooled", "warning", text, n)] if n else []
+
+
+def _all_there(n: int, of: str) -> Note:
+    """Say that as many were asked for as there are, or more."""
+    text = f"All {n:,} {of} are to be labelled: there are no more."
+    return Note("all-drawn", "info", text, count=n)
 
 
 def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int) -> list[Note]:
@@ -574,16 +606,11 @@ def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int)
             "others. Leave these queries out of the judgments for it."
         )
         found.append(Note("nothing-pooled", "warning", text, n_judged - n_queries))
-    elif n_queries < n_judged and not settings.unjudged:
-        text = (
-            f"{n_judged - n_queries:,} of {n_judged:,} queries of the judgments have no document "
-            "in any run: do all name queries in the same way?"
-        )
-        found.append(Note("nothing-pooled", "warning", text, n_judged - n_queries))
+    elif not settings.unjudged:
+        found += _nothing_pooled(n_judged - n_queries, n_judged)
     n_all = n_pooled if settings.draw == "documents" else n_queries
     if settings.n is not None and settings.n >= n_all:
-        text = f"All {n_all:,} {settings.draw} are to be labelled: there are no more."
-        found.append(Note("all-drawn", "info", text, count=n_all))
+        found.append(_all_there(n_all, settings.draw))
     note = _TO_LABEL
     if settings.strata is not None:
         how = (

@@ -8,16 +8,12 @@ not.
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
-import numpy as np
-
-from cranfield.arrays.ranked import Floats
-
 Rankings = Sequence[Sequence[str]]  # a query's documents in each run, the best first
 Asked = Generator[str, bool, None]  # yields documents, and is sent whether each is relevant
 
 
 def documents_in_turn(
-    rankings: Rankings, learn: "Callable[[Floats, int, str, bool], None]"
+    rankings: Rankings, learn: Callable[[list[float], int, str, bool], None]
 ) -> Asked:
     """Yield each document of some rankings once, from the ranking with the highest value.
 
@@ -25,10 +21,10 @@ def documents_in_turn(
     and whether it is relevant.
     """
     n = len(rankings)
-    values, lists, left = np.zeros(n), [iter(one) for one in rankings], [*range(n)]
+    values, lists, left = [0.0] * n, [iter(one) for one in rankings], [*range(n)]
     known, last, relevant = set[str](), -1, False
     while left:
-        best = max(values[left])
+        best = max(values[i] for i in left)
         ahead = [i for i in left if values[i] == best]
         turn = [(i - last - (not relevant)) % n for i in ahead]  # 0: the present one, or the next
         at = ahead[turn.index(min(turn))]
@@ -47,7 +43,7 @@ def move_to_front(rankings: Rankings) -> Asked:
     Source: Cormack, Palmer & Clarke, SIGIR 1998 (local move-to-front pooling)
     """
 
-    def learn(values: Floats, at: int, _: str, relevant: bool) -> None:
+    def learn(values: list[float], at: int, _: str, relevant: bool) -> None:
         values[at] -= not relevant
 
     return documents_in_turn(rankings, learn)
@@ -61,10 +57,14 @@ def bandit(rankings: Rankings) -> Asked:
 
     Source: Losada, Parapar & Barreiro, IPM 2017 (maximum mean, not stationary, with rate 0)
     """
-    held = [frozenset(one) for one in rankings]
+    holders: dict[str, list[int]] = {}
+    for i, one in enumerate(rankings):
+        for doc in dict.fromkeys(one):
+            holders.setdefault(doc, []).append(i)
 
-    def learn(values: Floats, _: int, doc: str, relevant: bool) -> None:
-        values[[doc in one for one in held]] = 1 / 6 if relevant else -1 / 6
+    def learn(values: list[float], _: int, doc: str, relevant: bool) -> None:
+        for i in holders[doc]:
+            values[i] = 1 / 6 if relevant else -1 / 6
 
     return documents_in_turn(rankings, learn)
 
@@ -103,13 +103,18 @@ def next_documents(
     return found
 
 
-def _unjudged(asked: Asked, relevant: Mapping[str, bool]) -> Iterator[str]:
-    """Yield the documents of a strategy that are not judged, and tell it of those that are."""
+def answered(asked: Asked, is_relevant: Callable[[str], bool]) -> Iterator[str]:
+    """Yield all documents that a strategy asks for, when it is told whether each is relevant."""
     doc = next(asked, None)
     while doc is not None:
-        if doc not in relevant:
-            yield doc
+        yield doc
         try:
-            doc = asked.send(relevant.get(doc, False))
+            doc = asked.send(is_relevant(doc))
         except StopIteration:
             return
+
+
+def _unjudged(asked: Asked, relevant: Mapping[str, bool]) -> Iterator[str]:
+    """Yield the documents of a strategy that are not judged, and tell it of those that are."""
+    every = answered(asked, lambda doc: relevant.get(doc, False))
+    return (doc for doc in every if doc not in relevant)

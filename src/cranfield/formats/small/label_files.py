@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.small.read import Document, Form, Origin, Table, read_table
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
 
 QUERY, DOC, GRADE = (COLUMNS[role].public for role in ("query", "doc", "grade"))
 # What tells how a document was drawn, and is kept beside its label.
 DRAWING: Sequence[Role] = ("stratum", "probability", "query_probability")
 ASSESSOR = ("assessor", "annotator", "assessor_id", "annotator_id", "rater", "labeler", "labeller")
-_TEXT_FIELDS = {"query": ("query_text", QUERY), "document": ("document_text", DOC)}
 _FORM = Form("the labels", (QUERY, DOC, GRADE), known=tuple(COLUMNS["query"].names))
 _HINT = (
     f"Labels are a table with the columns {QUERY}, {DOC} and {GRADE}, or the JSON that Label "
@@ -28,25 +28,27 @@ class Label(NamedTuple):
     row: int
     query: str
     doc: str
-    label: Any  # as it was given; None where it is missing
-    assessor: str | None
-    drawing: Mapping[Role, Any]
+    label: Any = None  # as it was given; None where it is missing
+    assessor: str | None = None
+    drawing: Mapping[Role, Any] = {}
     discarded: bool = False  # the person left it out, and said so
+    problem: str | None = None  # why it cannot be a label
 
 
 def labels_in(data: Any) -> list[Label]:
     """Return the labels in a table, a file, or rows; see `Label`.
 
-    Of what Label Studio exports as JSON, a task is a row for each of its annotations, of Argilla a
-    record for each of its responses; without any, one row without a label. Of several questions,
-    the one named `relevance` counts.
+    Of what Label Studio exports as JSON, a task is a row for each of its annotations, the oldest
+    first; of Argilla, a record for each of its responses; without any, one row without a label. If
+    several questions have answers, the one named `relevance` counts.
 
-    Raises InputError for data of another form, and for a row without query or document.
+    Raises InputError for data of another form, for a row without query or document, and for several
+    questions of which none has that name.
     """
     found = read_table(data, _FORM)
     if isinstance(found, Document):
         raise found.error(None, "holds no labels of documents", _HINT)
-    if {"annotations", "data"} <= {*found.names}:
+    if "data" in found.names and QUERY not in found.names:
         return list(_of_label_studio(found))
     if {"fields", "responses"} <= {*found.names}:
         return list(_of_argilla(found))
@@ -67,85 +69,88 @@ def _of_table(table: Table) -> Iterator[Label]:
     drawing = {role: at for role in DRAWING if (at := table.place(COLUMNS[role].names)) is not None}
     who = table.place(ASSESSOR)
     for row, values in enumerate(table.rows()):
-        query, doc, label = (values[at] for at in places.values() if at is not None)
+        query, doc, value = (values[at] for at in places.values() if at is not None)
+        label, problem = _one(value)
         yield Label(
-            table,
-            row,
-            table.id_of(row, query),
-            table.id_of(row, doc),
-            _one(table, row, label),
+            *(table, row, table.id_of(row, query), table.id_of(row, doc), label),
             None if who is None else _name(values[who]),
-            {role: values[at] for role, at in drawing.items()},
+            {role: one for role, at in drawing.items() if (one := _filled(values[at])) is not None},
+            problem=problem,
         )
 
 
 def _of_label_studio(table: Table) -> Iterator[Label]:
-    places = [table.names.index(name) for name in ("data", "annotations")]
-    for row, values in enumerate(table.rows()):
-        about, annotations = (values[at] for at in places)
-        first = _begun(table, row, about)
-        annotations = annotations or []
-        if not annotations:
+    data = table.columns[table.names.index("data")]
+    at = table.place(["annotations"])
+    annotated = [None] * table.n_rows if at is None else table.columns[at]
+    tasks = [_begun(table, row, about) for row, about in enumerate(data)]
+    parts = [_annotations(table, row, several) for row, several in enumerate(annotated)]
+    question = _question(table, (names for several in parts for _, names in several))
+    for first, several in zip(tasks, parts, strict=True):
+        if not several:
             yield first
-        for one in annotations:
-            if not isinstance(one, Mapping):
-                raise table.error(row, f"expected an annotation, got {one!r:.80}", _HINT)
+        for one, answers in several:
             discarded = bool(one.get("was_cancelled"))
-            results = {
-                str(part.get("from_name")): part.get("value")
-                for part in one.get("result") or []
-                if isinstance(part, Mapping)
-            }
-            label = None if discarded else _one(table, row, _named(table, row, results))
-            yield first._replace(
-                label=label, assessor=_name(one.get("completed_by")), discarded=discarded
-            )
+            label, problem = _one(None if discarded else answers.get(question))
+            who = _name(one.get("completed_by"))
+            yield first._replace(label=label, assessor=who, discarded=discarded, problem=problem)
+
+
+_Answers = Mapping[str, list[Any]]  # by the name of the question
+
+
+def _annotations(table: Table, row: int, several: Any) -> list[tuple[Mapping[str, Any], _Answers]]:
+    """Return the annotations of a task, the oldest first, each with its answers."""
+    found = []
+    for one in several or []:
+        if not isinstance(one, Mapping):
+            raise table.error(row, f"expected an annotation, got {one!r:.80}", _HINT)
+        answers: dict[str, list[Any]] = {}
+        for part in one.get("result") or []:
+            if isinstance(part, Mapping):
+                answers.setdefault(str(part.get("from_name")), []).append(part.get("value"))
+        found.append((one, answers))
+    return sorted(found, key=lambda it: str(it[0].get("updated_at") or it[0].get("created_at")))
 
 
 def _of_argilla(table: Table) -> Iterator[Label]:
-    of = {
-        name: table.names.index(name) for name in ("metadata", "responses") if name in table.names
-    }
-    if "metadata" not in of:
+    if "metadata" not in table.names:
         raise table.error(0, "a record has no metadata, which name its query and document", _HINT)
-    for row, values in enumerate(table.rows()):
-        first = _begun(table, row, values[of["metadata"]])
-        responses = _named(table, row, values[of["responses"]] or {})
-        for one in responses or [{}]:
+    metadata, responses = (table.columns[table.names.index(x)] for x in ("metadata", "responses"))
+    for row, answers in enumerate(responses):
+        if not isinstance(answers or {}, Mapping):
+            raise table.error(row, f"expected answers by question, got {answers!r:.80}", _HINT)
+    question = _question(table, (answers or {} for answers in responses))
+    for row, (about, answers) in enumerate(zip(metadata, responses, strict=True)):
+        first = _begun(table, row, about)
+        for one in (answers or {}).get(question) or [{}]:
             if not isinstance(one, Mapping):
                 raise table.error(row, f"expected a response, got {one!r:.80}", _HINT)
-            discarded = one.get("status") == "discarded"
-            label = None if discarded else _one(table, row, one.get("value"))
-            yield first._replace(
-                label=label, assessor=_name(one.get("user_id")), discarded=discarded
-            )
+            label, problem = _one(one.get("value"))
+            yield first._replace(label=label, assessor=_name(one.get("user_id")), problem=problem)
 
 
 def _begun(table: Table, row: int, about: Any) -> Label:
     """Return the row of a task without a label."""
     if not isinstance(about, Mapping) or QUERY not in about or DOC not in about:
         raise table.error(row, f"a task does not name its {QUERY} and {DOC}, got {about!r:.80}")
-    drawing = {
-        role: about[COLUMNS[role].public] for role in DRAWING if COLUMNS[role].public in about
-    }
     query, doc = (table.id_of(row, about[name]) for name in (QUERY, DOC))
-    return Label(table, row, query, doc, None, None, drawing)
+    return Label(table, row, query, doc)
 
 
-def _named(table: Table, row: int, answers: Any) -> Any:
-    """Return the answer to the question `relevance`, or to the only one; None without any."""
-    if not isinstance(answers, Mapping):
-        raise table.error(row, f"expected answers by question, got {answers!r:.80}", _HINT)
-    if GRADE in answers or not answers:
-        return answers.get(GRADE)
-    if len(answers) > 1:
-        problem = f"several questions have an answer: {', '.join(map(str, answers)):.80}"
-        raise table.error(row, problem, f"Name the one that counts {GRADE!r}.")
-    return next(iter(answers.values()))
+def _question(table: Table, answers: Iterable[Mapping[str, Any]]) -> str:
+    """Return the name of the question whose answers are labels: `relevance`, or the only one."""
+    names = [*dict.fromkeys(name for one in answers for name in one)]
+    if GRADE in names or not names:
+        return GRADE
+    if len(names) > 1:
+        problem = f"several questions have an answer: {', '.join(names):.80}"
+        raise table.error(None, problem, f"Name the one that counts {GRADE!r}.")
+    return names[0]
 
 
-def _one(origin: Origin, row: int, value: Any) -> Any:
-    """Return one label: a number or a text; None for an empty cell.
+def _one(value: Any) -> tuple[Any, str | None]:
+    """Return one label, a number or a text, None for an empty cell; or what is wrong with it.
 
     Label Studio has a list, such as {"choices": ["2"]}, or {"rating": 2}.
     """
@@ -153,52 +158,67 @@ def _one(origin: Origin, row: int, value: Any) -> Any:
     while isinstance(found, Mapping | list | tuple):
         inside = list(found.values()) if isinstance(found, Mapping) else list(found)
         if len(inside) > 1:
-            raise origin.error(row, f"expected one label, got {value!r:.80}")
+            return None, f"expected one label, got {value!r:.80}"
         found = inside[0] if inside else None
-    if isinstance(found, str):
-        found = found.strip() or None
-    return None if isinstance(found, float) and math.isnan(found) else found
+    return _filled(found), None
+
+
+def _filled(cell: Any) -> Any:
+    """Return what a cell holds; None if it is empty."""
+    if isinstance(cell, str):
+        cell = cell.strip() or None
+    return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 def _name(who: Any) -> str | None:
     """Return the name of a person: Label Studio has a number, or {"id": 1, "email": "..."}."""
     if isinstance(who, Mapping):
         who = next((who[name] for name in ("email", "username", "id") if who.get(name)), None)
-    return None if who is None or who == "" else str(who)
+    return None if _filled(who) is None else str(who)
 
 
 # ---- tasks for labelling tools ------------------------------------------------------------------
 
 
 def label_studio_tasks(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows as tasks of Label Studio: all of a row but its label is data.
+    """Return rows as tasks of Label Studio: ids, and texts where rows have them.
+
+    How a document was drawn is not there: it would show people what is ranked high.
 
     >>> label_studio_tasks([{"query_id": "q1", "doc_id": "d1", "relevance": None}])
     [{'data': {'query_id': 'q1', 'doc_id': 'd1'}}]
     """
-    return [{"data": {name: one for name, one in row.items() if name != GRADE}} for row in rows]
+    return [{"data": {**_ids(row), **_texts(row)}} for row in rows]
 
 
 def argilla_records(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows as records of Argilla 2: fields `query` and `document`, ids as metadata.
 
-    A field is the text, or the id where there is none.
+    A field is the text, or the id where there is no text.
 
     >>> argilla_records([{"query_id": "q1", "doc_id": "d1", "relevance": None}])[0]["fields"]
     {'query': 'q1', 'document': 'd1'}
     """
-    texts = [name for names in _TEXT_FIELDS.values() for name in names[:1]]
+    nothing: dict[str, Any] = {"suggestions": {}, "responses": {}, "vectors": {}}
     return [
         {
             "id": json.dumps([row[QUERY], row[DOC]]),
             "fields": {
-                field: next(filter(None, map(row.get, names)))
-                for field, names in _TEXT_FIELDS.items()
+                "query": row.get(QUERY_TEXT) or row[QUERY],
+                "document": row.get(DOC_TEXT) or row[DOC],
             },
-            "metadata": {name: one for name, one in row.items() if name not in (GRADE, *texts)},
-            "suggestions": {},
-            "responses": {},
-            "vectors": {},
+            "metadata": _ids(row),
+            **nothing,
         }
         for row in rows
     ]
+
+
+def _ids(row: Mapping[str, Any]) -> dict[str, str]:
+    return {name: row[name] for name in (QUERY, DOC)}
+
+
+def _texts(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts of a row that has such columns, or the ids where there is no text."""
+    beside = {QUERY_TEXT: QUERY, DOC_TEXT: DOC}
+    return {text: row[text] or row[of] for text, of in beside.items() if text in row}

@@ -22,6 +22,8 @@ TextsLike: TypeAlias = str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any
 
 # The names of the column of ids, and of texts: the first that is not empty.
 _IDS = ("_id", "id", *NAMES["query"], *NAMES["doc"])
+QUERY_TEXT, DOC_TEXT = "query_text", "document_text"  # columns of texts beside ids
+_TITLES = ("title", "name", "topic")
 _TEXTS = (
     *("title", "text", "query", "question", "body", "contents", "content", "passage"),
     *("description", "desc", "name", "topic"),
@@ -54,14 +56,20 @@ def texts_of(
     wanted = {*ids}
     found: dict[str, str] = {}
     for name, texts in _pairs(data, wanted, what):
-        several = [text for text in texts if text]
+        several = {field: text for field, text in texts if text}
         if name in wanted and several:
-            found.setdefault(name, ": ".join(several[: 2 if whole else 1]))
+            titles = [text for field, text in several.items() if field in _TITLES]
+            others = [text for field, text in several.items() if field not in _TITLES]
+            first = [*titles[:1], *others[:1]] if whole else [*several.values()][:1]
+            found.setdefault(name, ": ".join(first))
     return found
 
 
-def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each id with its texts, in the order of `_TEXTS`; they may be empty."""
+_Texts = list[tuple[str, str]]  # the name of the field, the text, which may be empty
+
+
+def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str, _Texts]]:
+    """Yield each id with its texts, in the order of `_TEXTS`."""
     form = Form(what, ("id", "text"), known=_IDS, bare="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
         yield from (
@@ -74,7 +82,7 @@ def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str,
     else:
         text = _sieved(source, wanted)
         if text.lstrip()[:1] == "<":
-            yield from ((name, [one]) for name, one in _topics(text, source.name))
+            yield from ((name, [("title", one)]) for name, one in _topics(text, source.name))
             return
         found = text_rows(source.name, text, form)
     if isinstance(found, Document):
@@ -83,7 +91,7 @@ def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str,
         yield from _of_table(found)
 
 
-def _of_table(table: Table) -> Iterator[tuple[str, list[str]]]:
+def _of_table(table: Table) -> Iterator[tuple[str, _Texts]]:
     if not table.n_rows:
         return
     place = 0 if table.bare else table.queries(_IDS)
@@ -98,14 +106,15 @@ def _of_table(table: Table) -> Iterator[tuple[str, list[str]]]:
             f"Name it, for example, {', '.join(_TEXTS[:4])}.",
         )
     for row, values in enumerate(table.rows()):
-        yield table.id_of(row, values[place]), [_plain(values[i]) for i in named]
+        texts = [(plain_name(table.names[i]), _plain(values[i])) for i in named]
+        yield table.id_of(row, values[place]), texts
 
 
-def _texts_in(value: Any) -> list[str]:
+def _texts_in(value: Any) -> _Texts:
     """Return a text, or the text fields of an object; empty ones, too."""
     if not isinstance(value, Mapping):
-        return [_plain(value)]
-    return [_plain(value.get(name)) for name in _TEXTS]
+        return [("text", _plain(value))]
+    return [(name, _plain(value.get(name))) for name in _TEXTS]
 
 
 def _plain(value: Any) -> str:
