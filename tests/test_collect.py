@@ -193,6 +193,24 @@ def test_files_of_one_name_and_one_file_twice(tmp_path: Path) -> None:
         collect([paths[0], paths[0]])
 
 
+def test_who_labelled_nothing_is_shown() -> None:
+    rows = [{"query_id": "q", "doc_id": "d", "relevance": None}]
+    found = collect({"ann": [("q", "d", 1)], "ben": rows, "cy": []})
+    assert {one.assessor: one.labels for one in found.assessors} == {"ann": 1, "ben": 0, "cy": 0}
+
+
+def test_of_one_person_the_last_label_counts_once() -> None:
+    ann = [("q", "d", 0), ("q", "d", 0), ("q", "d", 0)]
+    given = {"ann": ann, "ben": [("q", "d", 2)], "cy": [("q", "d", 2)]}
+    assert collect(given, differing="majority").grades == [2]
+
+
+def test_a_number_is_a_word_too() -> None:
+    found = collect({"a": [("q", "d", 1.0), ("q", "e", "2.0")]}, grades_of="1=0,2=1,3=2")
+    assert found.grades == [0, 1]
+    assert "No label is 3, which have a grade" in str(found)
+
+
 def test_a_word_may_hold_a_comma() -> None:
     found = collect(
         {"a": [("q", "d", "no, off topic"), ("q", "e", "yes")]}, grades_of="no, off topic=0, yes=1"

@@ -348,3 +348,16 @@ def test_a_gate_with_texts_has_its_report(
 def test_what_is_no_result_is_refused() -> None:
     with pytest.raises(OptionError, match="expected a result"):
         with_texts(3, query_texts=TEXTS)  # type: ignore[arg-type]
+
+
+def test_of_documents_their_own_column_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("query_id,doc_id,text\n2,7,seven\n3,8,eight\n1,2,two\n")
+    assert texts_of(path, ["2", "3"], of="doc") == {"2": "two"}
+    assert texts_of(path, ["2", "3"]) == {"2": "seven", "3": "eight"}
+    path.write_text("id\tdoc_id\ttext\n2\t7\tseven\n7\t2\ttwo\n")
+    assert texts_of(path, ["2"], of="doc") == {"2": "two"}
+    path.write_text(
+        '{"id": "2", "doc_id": "7", "text": "seven"}\n{"id": "7", "doc_id": "2", "text": "two"}\n'
+    )
+    assert texts_of(path, ["2"], of="doc") == {"2": "two"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cranfield.errors import OptionError
-from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, texts_of
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, Of, TextsLike, texts_of
 from cranfield.notes import Note, lines_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -142,7 +142,8 @@ class WithTexts(Shown):
         names = {one for one in ids if isinstance(one, str) and one not in _NO_IDS}
         new = names - known.keys()
         if new or is_first:  # a file that is not there is refused where nothing is shown, too
-            found = texts_of(self.sources[kind], new, f"the texts of {_KINDS[kind][2]}")
+            of: Of = "doc" if kind == "document" else "query"
+            found = texts_of(self.sources[kind], new, f"the texts of {_KINDS[kind][2]}", of=of)
             known.update({name: found.get(name) for name in new})
         return {name: text for name in names if (text := known[name])}
 

@@ -1,5 +1,6 @@
 """`cranfield pool QRELS RUN...`."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from cranfield.cli import flags
@@ -18,14 +19,14 @@ from cranfield.pools.pool import NOT_POOLED, Pool, PoolSettings, pool
 from cranfield.render.shown import FORMS, ROWS
 
 
-def refuse_what_is_not_read_back(form: Format) -> None:
+def refuse_what_is_not_read_back(form: Format, forms: Mapping[str, str] = FORMS) -> None:
     """Raise OptionError for a file of labels that cannot be read as judgments."""
     if form.formulas == "quoted":
         raise OptionError(
             "--formulas quoted changes ids, and the labels are to be read back: leave it out"
         )
     for path in form.outputs:
-        name = form_of(path, Pool.forms)
+        name = form_of(path, forms)
         if name in FORMS and name not in ROWS:
             raise OptionError(
                 f"-o: labels are read back from .csv, .tsv and .jsonl, and not from {FORMS[name]}"
@@ -66,7 +67,7 @@ def command(
     cranfield pool demo/qrels.txt demo/*.run --by bandit -k 20 -n 50
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)
-    refuse_what_is_not_read_back(form)
+    refuse_what_is_not_read_back(form, Pool.forms)
     judgments = data.read_qrels(qrels, judging.duplicates)
     texts = {"query_texts": query_texts, "doc_texts": doc_texts}
     chosen: Any = {**settings.unusual(), **judging.unusual(), **texts}

@@ -146,7 +146,7 @@ def rankings(
     notes = [*_notes(source)]
     if doc_texts is not None:
         shown = dict.fromkeys(doc for one in sides[:n] for doc in one.docs[: one.first])
-        texts = texts_of(doc_texts, shown, "the texts of documents")
+        texts = texts_of(doc_texts, shown, "the texts of documents", of="doc")
         data, n = members_within(pieces(sides[:n], texts), budget)
         notes += without_text(shown, texts, "documents")
     return EmbeddedRankings(data, n, len(aligned.query_ids), notes)

@@ -222,18 +222,23 @@ def collect(
     refuse_others(collect, options)
     settings = CollectSettings.of(options)
     sources = dict(_sources(labels))
-    every = [
-        one._replace(assessor=one.assessor or name)
-        for name, source in sources.items()
-        for one in labels_in(source)
-    ]
+    every: list[Label] = []
+    people: dict[str, None] = {}  # who is named, and files of which nobody labelled anything
+    for name, source in sources.items():
+        rows = labels_in(source)
+        people |= dict.fromkeys(one.assessor for one in rows if one.assessor is not None)
+        if not any(one.assessor is not None or one.label is not None for one in rows):
+            people[name] = None
+        every += [one._replace(assessor=one.assessor or name) for one in rows]
     asked = _asked(every, pool)
     _check_drawing(every if pool is None else asked.values())
+    if not asked and pool is not None:
+        raise InputError("the pool names no document", source=_named(pool))
     given, notes = _given(every, asked, settings)
     if not given:
         raise InputError(
             "no document has a label",
-            source=", ".join(dict.fromkeys(one.origin.name for one in every)) or None,
+            source=", ".join(_source_of(name, one) for name, one in sources.items()),
             hint="The column relevance is to be filled in with grades.",
         )
     by_pair: dict[_Pair, list[tuple[Label, float]]] = {}
@@ -255,7 +260,7 @@ def collect(
         [_plain(settled[pair]) for pair in pairs],
         [[*dict.fromkeys(str(one.assessor) for one, _ in by_pair.get(pair, ()))] for pair in pairs],
         _drawing(pairs, asked),
-        list(_assessors(by_pair)),
+        list(_assessors(by_pair, people if settings.assessor is None else [])),
         missing,
         settings,
         {"cranfield": __version__, "labels": [*sources], "pool": _named(pool)},
@@ -288,6 +293,10 @@ def _sources(labels: Any) -> Iterator[tuple[str, Any]]:
     stems = [stem_of(Source(path)) for path in paths]
     for path, stem in zip(paths, stems, strict=True):
         yield (stem if stems.count(stem) == 1 else path), path
+
+
+def _source_of(name: str, source: Any) -> str:
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 
 def _named(pool: Any) -> str | None:
@@ -348,6 +357,8 @@ def _given(
     found: list[tuple[Label, float]] = []
     left_out: Counter[str] = Counter()
     words = _grades(settings.grades_of) if settings.grades_of else {}
+    words = {_word(word): grade for word, grade in words.items()}
+    unused = {*words}
     people = dict.fromkeys(str(one.assessor) for one in every if not _is_not_drawn(one))
     if settings.assessor is not None and settings.assessor not in people:
         raise OptionError(
@@ -362,7 +373,9 @@ def _given(
         left_out["discarded by the person"] += one.discarded
         if (one.label is None and one.problem is None) or _is_not_drawn(one):
             continue
-        grade = words.get(str(one.label), number_of(one.label))
+        word = _word(one.label)
+        unused.discard(word)
+        grade = words.get(word, number_of(one.label))
         if undrawn and grade == NOT_DRAWN:
             continue
         if one.problem is not None or grade is None or not 0 <= grade < math.inf:
@@ -383,7 +396,16 @@ def _given(
         for why, n in left_out.items()
         if n
     ]
+    if unused:
+        text = f"No label is {', '.join(map(printable, sorted(unused))):.200}, which have a grade."
+        notes.append(Note("unused-grades", "warning", text, count=len(unused)))
     return found, notes
+
+
+def _word(label: Any) -> str:
+    """Return a label as a word: 1, 1.0 and "1.0" are the same one."""
+    number = number_of(label)
+    return str(label) if number is None else f"{number:g}"
 
 
 def _several(
@@ -428,10 +450,14 @@ def _several(
 def _settled(
     by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]], differing: DifferingGrades
 ) -> dict[_Pair, float]:
-    """Return the grade that counts of each document, as judgments that are merged."""
+    """Return the grade that counts of each document, as judgments that are merged.
+
+    Of one person's labels the last counts.
+    """
     turns: list[dict[str, dict[str, float]]] = []
     for (query, doc), its in by_pair.items():
-        for turn, (_, grade) in enumerate(its):
+        last = {str(one.assessor): (turn, grade) for turn, (one, grade) in enumerate(its)}
+        for turn, (_, grade) in enumerate(sorted(last.values())):
             if turn == len(turns):
                 turns.append({})
             turns[turn].setdefault(query, {})[doc] = grade
@@ -469,8 +495,9 @@ def _drawing(pairs: Sequence[_Pair], asked: Mapping[_Pair, Label]) -> dict[Role,
 
 def _assessors(
     by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]],
+    people: Iterable[str],
 ) -> Iterator[Assessor]:
-    """Yield each person's part, in the order of their names."""
+    """Yield each person's part, in the order of their names; of those without a label, too."""
     labels, relevant, shared, differing = (
         Counter[str](),
         Counter[str](),
@@ -484,5 +511,5 @@ def _assessors(
             relevant[name] += grade >= 1
             shared[name] += len(last) > 1
             differing[name] += len(last) > 1 and len({*last.values()}) > 1
-    for name in sorted(labels, key=encode):
+    for name in sorted({*labels, *people}, key=encode):
         yield Assessor(name, labels[name], relevant[name], shared[name], differing[name])

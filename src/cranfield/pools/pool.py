@@ -149,7 +149,7 @@ class PoolSettingsOptions(TypedDict, total=False):
     by: By
     k: int
     n: int | None
-    strata: Strata | None
+    strata: Strata | str | None
     measure: str | None
     draw: Draw
     likely: Likely
@@ -356,13 +356,14 @@ def _with_texts(made: Pool, query_texts: TextsLike | None, doc_texts: TextsLike 
         (QUERY_TEXT, query_texts, made.query_ids, "queries"),
         (DOC_TEXT, doc_texts, made.doc_ids, "documents"),
     )
-    for name, data, row_ids, of in given:
+    for name, data, row_ids, word in given:
         if data is None:
             continue
         ids = {*row_ids}
-        texts[name] = texts_of(data, ids, whole=name == DOC_TEXT)
+        of_docs = name == DOC_TEXT
+        texts[name] = texts_of(data, ids, of="doc" if of_docs else "query", whole=of_docs)
         if n := len(ids) - len(texts[name]):
-            text = f"{n:,} of {len(ids):,} {of} have no text."
+            text = f"{n:,} of {len(ids):,} {word} have no text."
             notes.append(Note("no-text", "warning", text, count=n))
     return replace(made, texts=texts, notes=tuple(notes))
 
@@ -615,7 +616,8 @@ def _notes(settings: PoolSettings, n_pooled: int, n_queries: int, n_judged: int)
     if settings.strata is not None:
         how = (
             "Fill in the column relevance where it is empty, leave -1 (not drawn), and read the "
-            "file as judgments: for xinfAP and statAP."
+            "file as judgments: for xinfAP and statAP. Labels of other tools need this file, too: "
+            "cranfield collect --pool."
         )
         note = Note(note.code, note.severity, how)
     elif settings.by == "chance" and not settings.unjudged:

@@ -70,6 +70,8 @@ def _of_table(table: Table) -> Iterator[Label]:
     who = table.place(ASSESSOR)
     for row, values in enumerate(table.rows()):
         query, doc, value = (values[at] for at in places.values() if at is not None)
+        if all(_filled(one) is None for one in (query, doc, value)):
+            continue  # as a spreadsheet leaves below the last row
         label, problem = _one(value)
         yield Label(
             *(table, row, table.id_of(row, query), table.id_of(row, doc), label),
@@ -126,8 +128,14 @@ def _of_argilla(table: Table) -> Iterator[Label]:
         for one in (answers or {}).get(question) or [{}]:
             if not isinstance(one, Mapping):
                 raise table.error(row, f"expected a response, got {one!r:.80}", _HINT)
-            label, problem = _one(one.get("value"))
-            yield first._replace(label=label, assessor=_name(one.get("user_id")), problem=problem)
+            is_final = one.get("status") in (None, "submitted")
+            label, problem = _one(one.get("value") if is_final else None)
+            yield first._replace(
+                label=label,
+                assessor=_name(one.get("user_id")),
+                discarded=one.get("status") == "discarded",
+                problem=problem,
+            )
 
 
 def _begun(table: Table, row: int, about: Any) -> Label:

@@ -5,8 +5,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import IO, Any, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, Literal, TypeAlias, get_args
 
 from cranfield.errors import InputError
 from cranfield.formats.columnar import columnar_form
@@ -21,7 +21,6 @@ from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
 TextsLike: TypeAlias = str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any]
 
 # The names of the column of ids, and of texts: the first that is not empty.
-_IDS = ("_id", "id", *NAMES["query"], *NAMES["doc"])
 QUERY_TEXT, DOC_TEXT = "query_text", "document_text"  # columns of texts beside ids
 _TITLES = ("title", "name", "topic")
 _TEXTS = (
@@ -32,14 +31,29 @@ _HINT = (
     "Texts are TREC topics, a table of ids and texts (TSV, CSV), or JSON lines such as "
     '{"_id": "q1", "text": "..."}.'
 )
-# The id at the beginning of a JSON line, as in all lines of BEIR's files.
-_FIRST_ID = re.compile(rb'\s*\{\s*"(?:_id|id|docid|doc_id|qid|query_id)"\s*:\s*"([^"\\]*)"\s*[,}]')
+Of = Literal["query", "doc"]
+
+
+def _ids_of(of: Of) -> list[str]:
+    """Return the names of the column of ids, in the order in which they are searched for."""
+    own = [name for name in NAMES[of] if name not in _TEXTS]  # a query may be an id or a text
+    return [*dict.fromkeys([*own, "_id", "id", *NAMES[of], *NAMES["query"], *NAMES["doc"]])]
+
+
+_IDS: Mapping[Of, Sequence[str]] = {of: _ids_of(of) for of in get_args(Of)}
 
 
 def texts_of(
-    data: Any, ids: Collection[str], what: str = "the texts", *, whole: bool = False
+    data: Any,
+    ids: Collection[str],
+    what: str = "the texts",
+    *,
+    of: Of = "query",
+    whole: bool = False,
 ) -> dict[str, str]:
     """Return {id: text} for those of the ids that have a text; white space becomes blanks.
+
+    The ids are those `of` queries or documents, whose names of columns are searched for first.
 
     `data` is a file, a table in memory, rows, or a dict {id: text}, or {id: {"title": ...}}. A
     file is TREC topics, a table with a column of ids and one of texts (or two columns without
@@ -55,7 +69,7 @@ def texts_of(
     """
     wanted = {*ids}
     found: dict[str, str] = {}
-    for name, texts in _pairs(data, wanted, what):
+    for name, texts in _pairs(data, wanted, what, _IDS[of]):
         several = {field: text for field, text in texts if text}
         if name in wanted and several:
             titles = [text for field, text in several.items() if field in _TITLES]
@@ -68,9 +82,11 @@ def texts_of(
 _Texts = list[tuple[str, str]]  # the name of the field, the text, which may be empty
 
 
-def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str, _Texts]]:
+def _pairs(
+    data: Any, wanted: Collection[str], what: str, ids: Sequence[str]
+) -> Iterator[tuple[str, _Texts]]:
     """Yield each id with its texts, in the order of `_TEXTS`."""
-    form = Form(what, ("id", "text"), known=_IDS, bare="an id and its text,", hint=_HINT)
+    form = Form(what, ("id", "text"), known=ids, bare="an id and its text,", hint=_HINT)
     if isinstance(data, Mapping):
         yield from (
             (as_text(name, what), _texts_in(value)) for name, value in as_dict(data, what).items()
@@ -80,7 +96,7 @@ def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str,
     if source is None or columnar_form(source, source.start(4096)) is not None:
         found = read_table(data, form)
     else:
-        text = _sieved(source, wanted)
+        text = _sieved(source, wanted, ids)
         if text.lstrip()[:1] == "<":
             yield from ((name, [("title", one)]) for name, one in _topics(text, source.name))
             return
@@ -88,13 +104,13 @@ def _pairs(data: Any, wanted: Collection[str], what: str) -> Iterator[tuple[str,
     if isinstance(found, Document):
         yield from ((str(name), _texts_in(value)) for name, value in found.value.items())
     else:
-        yield from _of_table(found)
+        yield from _of_table(found, ids)
 
 
-def _of_table(table: Table) -> Iterator[tuple[str, _Texts]]:
+def _of_table(table: Table, ids: Sequence[str]) -> Iterator[tuple[str, _Texts]]:
     if not table.n_rows:
         return
-    place = 0 if table.bare else table.queries(_IDS)
+    place = 0 if table.bare else table.queries(ids)
     others = table.others([place])
     named = [i for name in _TEXTS for i, other in others if plain_name(other) == name]
     if table.bare or (not named and len(others) == 1):
@@ -154,13 +170,13 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 # ---- only the wanted lines ----------------------------------------------------------------------
 
 
-def _sieved(source: Source, wanted: Collection[str]) -> str:
+def _sieved(source: Source, wanted: Collection[str], ids: Sequence[str]) -> str:
     """Return a file's text, with the lines of other ids made blank if each line is a row."""
     refuse_binary(source, source.start(4096))
     with source.open(heard=True) as stream:
         lines = _lines_of(stream)
         first = next(lines, b"").removeprefix(BYTE_ORDER_MARK)
-        is_wanted = _sieve(first, wanted)
+        is_wanted = _sieve(first, wanted, ids)
         page = io.BytesIO()
         page.write(first)
         for line in lines:
@@ -181,7 +197,9 @@ def _lines_of(stream: IO[bytes]) -> Iterator[bytes]:
         yield begun
 
 
-def _sieve(first: bytes, wanted: Iterable[str]) -> Callable[[bytes], bool] | None:
+def _sieve(
+    first: bytes, wanted: Iterable[str], ids: Sequence[str]
+) -> Callable[[bytes], bool] | None:
     """Return a test whether a line may have a wanted id, from the first line of a file.
 
     None if an id's text may span several lines.
@@ -189,21 +207,24 @@ def _sieve(first: bytes, wanted: Iterable[str]) -> Callable[[bytes], bool] | Non
     raw = {one.encode("utf-8", "surrogateescape") for one in wanted}
     if first.lstrip()[:1] == b"{":
         try:
-            json.loads(first)
+            plain = {plain_name(name): name for name in json.loads(first)}
         except ValueError:  # an object that continues
             return None
+        # The id at the beginning of a line, as in all lines of BEIR's files.
+        key = re.escape(next((plain[name] for name in ids if name in plain), "_id").encode())
+        first_id = re.compile(rb'\s*\{\s*"' + key + rb'"\s*:\s*"([^"\\]*)"\s*[,}]')
         spelled = {*raw, *(json.dumps(one)[1:-1].encode() for one in wanted)}
         # An escaped character may be spelled in many ways.
         anywhere = re.compile(b"|".join([*map(re.escape, sorted(spelled)), rb"\\u|\\/"]))
 
         def of_object(line: bytes) -> bool:
-            at = _FIRST_ID.match(line)
+            at = first_id.match(line)
             return at[1] in raw if at else anywhere.search(line) is not None
 
         return of_object
     if b"\t" in first and b'"' not in first and first.lstrip()[:1] not in (b"[", b"<"):
         names = [plain_name(one) for one in first.decode("utf-8", "replace").split("\t")]
-        at = next((names.index(one) for one in _IDS if one in names), 0)
+        at = next((names.index(one) for one in ids if one in names), 0)
 
         def of_fields(line: bytes) -> bool:
             fields = line.split(b"\t", at + 1)
