@@ -9,8 +9,11 @@ answer is NIST's grade, or 0 for a document that NIST did not judge. Two questio
 - Of twelve systems, pooled 100 deep: how many judgments until Kendall's tau of their order with the
   order by all of NIST's judgments is .9, and does not fall below it again? And how many relevant
   documents (grade 1 or more) are among the first 2,000?
-- Of two systems, for each of the 66 pairs: how many until the sign of the difference of nDCG@10 is
-  certain, however the rest is judged (in steps of twenty)?
+- Of two systems, for each of the 66 pairs, pooled 10 deep: how many until the sign of the
+  difference of DCG@10 is certain, however the rest is judged (in steps of ten)?
+
+"decide" takes, of each pair whose sign is open, the documents that move the difference of DCG@10
+most.
 
 Orders that depend on chance, or on which of several runs takes its turn, are drawn several times.
 """
@@ -32,6 +35,7 @@ from cranfield.pools.strategies import STRATEGIES, answered
 
 SEED = 20_261_128
 MEASURES = ("nDCG@10", "AP")
+DECIDED = parse("DCG@10")
 DEPTH = 100
 TAU = 0.9
 FIRST = 2_000
@@ -160,20 +164,19 @@ def relevant_of(one: Simulation, way: str, seed: int) -> float:
 
 
 def until_tau_by_pairs(one: Simulation, tau: Tau) -> dict[str, float]:
-    """Ask, in each round, what decides most between the systems of each pair, by nDCG@10."""
+    """Ask, in each round, what decides most between the systems of each pair."""
     known: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
     seen: dict[str, list[tuple[int, float]]] = {m: [] for m in MEASURES}
-    measure = parse(MEASURES[0])
     while True:
         qrels = Qrels(known).with_top_grade(one.top)
         asked: set[tuple[str, str]] = set()
         for left, right in combinations(one.runs, 2):
             pair = {left: one.runs[left], right: one.runs[right]}
-            found = deciding(qrels, pair, measure, Judging())
+            found = deciding(qrels, pair, DECIDED, Judging())
             if not found.is_certain:
                 asked |= {*[it for it in found.documents if it not in asked][:STEP]}
         if not asked:
-            return {m: from_then_on(its) if m == MEASURES[0] else np.nan for m, its in seen.items()}
+            return {m: from_then_on(its) for m, its in seen.items()}
         for query, doc in asked:
             known[query][doc] = one.grade(query, doc)
         n = sum(map(len, known.values()))
@@ -181,9 +184,8 @@ def until_tau_by_pairs(one: Simulation, tau: Tau) -> dict[str, float]:
             seen[m].append((n, value))
 
 
-def until_certain(one: Simulation, way: str, seed: int, step: int = 20) -> float:
+def until_certain(one: Simulation, way: str, seed: int, step: int = 10) -> float:
     """Return after how many judgments the sign of a pair's difference is certain."""
-    measure = parse(MEASURES[0])
     in_turn: list[tuple[str, str]] = []
     if way != "decide":
         orders = one.orders(way, seed)
@@ -194,7 +196,7 @@ def until_certain(one: Simulation, way: str, seed: int, step: int = 20) -> float
     known: dict[str, dict[str, int]] = {query: {} for query in one.query_ids}
     n = 0
     while True:
-        found = deciding(Qrels(known).with_top_grade(one.top), one.runs, measure, Judging())
+        found = deciding(Qrels(known).with_top_grade(one.top), one.runs, DECIDED, Judging())
         if found.is_certain:
             return n
         asked = found.documents[:step] if way == "decide" else in_turn[n : n + step]
@@ -241,7 +243,7 @@ def main() -> None:
             line += f"   relevant of {FIRST:,} {spread(relevant)}"
         print(f"  {way:14} {line}", flush=True)
     pairs = list(combinations(runs, 2))[: given.pairs]
-    print(f"{len(pairs)} pairs: judgments until the sign of nDCG@10 is certain")
+    print(f"{len(pairs)} pairs: judgments until the sign of {DECIDED} is certain")
     for way in WAYS:
         needed = [
             until_certain(Simulation(qrels, {a: runs[a], b: runs[b]}, 10), way, SEED)

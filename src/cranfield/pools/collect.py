@@ -64,9 +64,8 @@ class CollectSettings(Options):
     )
     differing: DifferingGrades = option(
         "refuse",
-        "Which grade counts of a document that was given several: refuse them, or take the latest "
-        "(the last in the files), the highest, or that of the majority (of two as frequent the "
-        "higher).",
+        "Which grade counts of a document that was given several: none, so that they are refused, or "
+        "one of these. The latest is the last in the files; of two as frequent the higher counts.",
     )
     errors: Errors = option(
         "strict",
