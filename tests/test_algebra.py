@@ -418,6 +418,10 @@ def test_samples_are_drawn_by_chance_and_again_the_same() -> None:
     assert len(some.query_ids) == 3
     assert all(some.to_dict()[q] == judged.to_dict()[q] for q in some.query_ids)
     rows = judged.sample(5, of="judgments", seed=1)
+    turned = Qrels({q: dict(reversed(its.items())) for q, its in judged.to_dict().items()})
+    for seed in range(10):
+        drawn = judged.sample(5, of="judgments", seed=seed).to_dict()
+        assert turned.sample(5, of="judgments", seed=seed).to_dict() == drawn
     assert len(rows) == 5
     assert rows.top_grade == judged.top_grade
     assert all(

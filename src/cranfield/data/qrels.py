@@ -264,7 +264,8 @@ class Qrels(Judgments):
         if of == "queries":
             return self.of([self.query_ids[code] for code in drawn.tolist()])
         held = replace(self._judgments, documents=self.docs, top_of_all=self.top_grade)
-        return Qrels(drawn_rows(held, self.query, drawn))
+        by_id = np.lexsort((self.docs.numbers(), self.query))  # the order of rows changes nothing
+        return Qrels(drawn_rows(held, self.query, np.sort(by_id[drawn])))
 
     def at(self, rows: Ints) -> "Qrels":
         """Return some judgments, by their rows, in order; every query is still there."""

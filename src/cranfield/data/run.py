@@ -216,7 +216,8 @@ class Run(Altered):
         docs/reference/formats.md lists both; .gz, .bz2, .xz, .zst or .lz4 behind the suffix
         compresses. Read back, it is the same run: the rows are in the same order, scores are the
         same doubles. A TREC file has a rank column, too: the run's own, or the ranks by score; and
-        a score, where the run has but an order. JSON keeps scores, or, of a run without, the order.
+        a score, where the run has but an order. JSON keeps scores, or, of a run without, the order;
+        it alone keeps queries without documents.
 
         A file is read and written block by block; a run whose queries come back after others is
         held whole. Of a document that occurs more than once for a query, `duplicates` says which

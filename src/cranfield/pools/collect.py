@@ -64,8 +64,9 @@ class CollectSettings(Options):
     )
     differing: DifferingGrades = option(
         "refuse",
-        "Which grade counts of a document that was given several: none, so that they are refused, or "
-        "one of these. The latest is the last in the files; of two as frequent the higher counts.",
+        "Which grade counts of a document that was given several: none, so that they are refused, "
+        "or one of these. The latest is the last in the files; of two as frequent the higher "
+        "counts.",
     )
     errors: Errors = option(
         "strict",

@@ -1,7 +1,7 @@
 """How many judgments each way of choosing documents takes, simulated on TREC DL 2019.
 
     pip install .
-    CRANFIELD_DATA=... python benchmarks/judging.py [--draws 10]
+    CRANFIELD_DATA=... python scripts/judging_simulation.py [--draws 10]
 
 All judgments of NIST are hidden. Documents are asked for one by one, in turn for each query; the
 answer is NIST's grade, or 0 for a document that NIST did not judge. Two questions:
