@@ -127,7 +127,8 @@ def test_words_become_grades() -> None:
     with pytest.raises(InputError, match="expected a grade, got 'yes'"):
         collect({"ann": given})
     left = collect({"ann": given}, errors="skip")
-    assert "2 labels left out, of no grade" in str(left)
+    assert "2 labels left out, of no grade: 'yes', 'no'." in str(left)
+    assert collect({"ann": [("q1", "d1", "YES ")]}, grades_of={"yes": 1}).grades == [1]
     for wrong in ("no", "=1", {}, {"no": "x"}, 3):
         with pytest.raises(OptionError, match="grades of labels"):
             collect({"ann": given}, grades_of=wrong)  # type: ignore[arg-type]
@@ -208,7 +209,7 @@ def test_of_one_person_the_last_label_counts_once() -> None:
 def test_a_number_is_a_word_too() -> None:
     found = collect({"a": [("q", "d", 1.0), ("q", "e", "2.0")]}, grades_of="1=0,2=1,3=2")
     assert found.grades == [0, 1]
-    assert "No label is 3, which have a grade" in str(found)
+    assert "Words of grades_of (--grades-of) that are no label: '3'." in str(found)
 
 
 def test_a_word_may_hold_a_comma() -> None:
@@ -256,7 +257,9 @@ def test_labels_twice_by_one_person_are_counted() -> None:
 
 def test_what_nobody_asked_for_is_refused_or_counted() -> None:
     given = [(*pair, 1) for pair in ASKED] + [("q9", "d1", 1)]
-    with pytest.raises(InputError, match="query 'q9', document 'd1' is not in the pool"):
+    with pytest.raises(
+        InputError, match="a document that is not in the pool: query 'q9', document 'd1', by a"
+    ):
         collect({"a": given}, pool=asked())
     found = collect({"a": given}, pool=asked(), errors="skip")
     assert "1 label left out, of a document that nobody asked for" in str(found)

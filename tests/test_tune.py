@@ -217,3 +217,14 @@ def test_the_command(demo_folder: Path, tmp_path: Path) -> None:
     assert rows.splitlines()[0] == "weight_bm25\tweight_dense\tmean\tdifference\terror\tchosen"
     refused = invoke("tune", *files, "--write-run", files[1])
     assert "is read by this command" in refused.stderr
+
+
+def test_a_run_that_is_as_good_alone_is_named() -> None:
+    """Beside the tuned fusion, the best run without the others."""
+    qrels = {f"q{i}": {"d0": 1} for i in range(10)}
+    good = {q: {"d0": 2.0, "d1": 1.0} for q in qrels}
+    poor = {q: {"d1": 2.0, "d0": 1.0} for q in qrels}
+    found = tune(qrels, {"good": good, "poor": poor}, "sum", "RR", folds=2)
+    assert dict(found.alone) == {"good": 1.0, "poor": 0.5}
+    assert "good alone, the best run" in str(found)
+    assert "good alone is as good as the tuned fusion, or better" in str(found)

@@ -14,7 +14,7 @@ from cranfield.cli.terminal import (
     show,
 )
 from cranfield.data.judging import Judging
-from cranfield.errors import OptionError
+from cranfield.errors import OptionError, printable
 from cranfield.pools.pool import NOT_POOLED, Pool, PoolSettings, pool
 from cranfield.render.shown import FORMS, ROWS
 
@@ -29,7 +29,8 @@ def refuse_what_is_not_read_back(form: Format, forms: Mapping[str, str] = FORMS)
         name = form_of(path, forms)
         if name in FORMS and name not in ROWS:
             raise OptionError(
-                f"-o: labels are read back from .csv, .tsv and .jsonl, and not from {FORMS[name]}"
+                f"-o {printable(path)}: labels are read back from .csv, .tsv and .jsonl, and not "
+                f"from {FORMS[name]}; cranfield convert writes these as qrels"
             )
 
 

@@ -151,6 +151,7 @@ class Tuned(Shown):
     chosen: Mapping[str, int]  # which setting was chosen for each fold
     place: int  # of the best
     held_out: Comparison
+    alone: Mapping[str, float]  # the mean of each run without the others
     run: Run  # fused with the best setting
     notes: tuple[Note, ...]
     recipe: Mapping[str, Any]
@@ -201,6 +202,7 @@ class Tuned(Shown):
             "best": dict(self.best),
             "close": self.close,
             "held_out": self.held_out.to_dict(),
+            "alone": dict(self.alone),
             "chosen": {fold: dict(self.settings[i]) for fold, i in self.chosen.items()},
             "settings": self.rows(),
             "notes": [note.to_dict() for note in self.notes],
@@ -218,10 +220,13 @@ class Tuned(Shown):
             _BASE: "equal weights" if self.over == "weights" else _in_words(self._untuned),
             _TUNED: f"chosen on the other {number_of(self.folds - 1, 'fold')}",
         }
+        pick = max if result.rising else min
+        best_run = pick(self.alone, key=self.alone.__getitem__)
         change = [signed(pair.difference), interval(pair.low, pair.high), probability(pair.p)]
         rows = [
             [said[_BASE], number(systems[_BASE].mean), "", "", ""],
             [said[_TUNED], number(systems[_TUNED].mean), *change],
+            [f"{best_run} alone, the best run", number(self.alone[best_run]), "", "", ""],
         ]
         told = {None: "not significantly other than", "better": "significantly better than"}
         verdict = told.get(pair.verdict, "significantly worse than")
@@ -374,7 +379,9 @@ def tune(
     place = _best(tried.mean(axis=1), away, rising=rising)
     best = replace(trials, runs=several).fused(settings[place])
     said = (replace(one, text=one.text.replace(" (--changes 5)", "")) for one in held_out.notes)
-    notes = [*first.rows.notes, *said]
+    each = score_runs(judged, held, [wanted], judging)
+    alone = {name: float(one[wanted]) for name, one in each.items()}
+    notes = [*first.rows.notes, *said, *_doubts(alone, float(of_held.mean()), rising=rising)]
     warn_of(notes)
     return Tuned(
         method=method,
@@ -386,6 +393,7 @@ def tune(
         chosen=chosen,
         place=place,
         held_out=held_out,
+        alone=alone,
         run=best,
         notes=tuple(notes),
         recipe={
@@ -439,6 +447,18 @@ def _compared(
     }
     settings = Settings(baseline=_BASE, alpha=how.alpha, seed=how.seed)
     return compared(align(scores, None, None), settings)
+
+
+def _doubts(alone: Mapping[str, float], tuned: float, *, rising: bool) -> Iterator[Note]:
+    """Say where one run alone is as good as the tuned fusion."""
+    best = (max if rising else min)(alone, key=alone.__getitem__)
+    gap = tuned - alone[best]
+    if (gap if rising else -gap) <= TIE:
+        text = (
+            f"{best} alone is as good as the tuned fusion, or better: on these queries, fusing is "
+            "not worth it."
+        )
+        yield Note("no-gain", "warning", text, source=best)
 
 
 def _errors(gaps: Floats) -> list[float]:

@@ -15,7 +15,8 @@ from cranfield.errors import DuplicateError, InputError, OptionError, printable
 from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.files import stem_of
-from cranfield.formats.small.label_files import DRAWING, Label, labels_in
+from cranfield.formats.small.label_files import DRAWING, QUERY, Label, labels_in
+from cranfield.formats.small.read import Table as Rows
 from cranfield.formats.small.read import number_of
 from cranfield.formats.source import Source
 from cranfield.notes import Note
@@ -36,7 +37,7 @@ _WORDS = (
     "errors='skip' (--errors skip) leaves such labels out."
 )
 _STATE_POOL = "State the pool, which knows: pool=... (--pool FILE)."
-_NO_GRADE = "Grades are 0 or more. errors='skip' (--errors skip) leaves other labels out."
+_NO_GRADE = "Grades are 0 or more; errors='skip' (--errors skip) leaves other labels out."
 _UNKNOWN = "errors='skip' (--errors skip) leaves such labels out."
 
 
@@ -249,7 +250,13 @@ def collect(
     settled |= {pair: NOT_DRAWN for pair, one in asked.items() if one.label is not None}
     pairs = sorted(settled, key=lambda pair: (encode(pair[0]), encode(pair[1])))
     missing = [pair for pair in asked if pair not in settled]
-    notes += _of_missing(missing, len(asked))
+    notes += _of_missing(missing, sum(one.label is None for one in asked.values()))
+    if pool is not None and any(_is_task(one) for one in asked.values()):
+        text = (
+            "The pool has tasks of a labelling tool, which do not tell how documents were drawn: "
+            "of a sample by chance, state the .csv that cranfield pool wrote beside it."
+        )
+        notes.append(Note("tasks", "warning", text))
     if pool is None and not any(one.drawing for one in asked.values()):
         text = (
             "No pool is stated: what no file names is not missed, and nothing tells how documents "
@@ -330,6 +337,11 @@ def _is_not_drawn(one: Label) -> bool:
     return "stratum" in one.drawing and number_of(one.label) == NOT_DRAWN
 
 
+def _is_task(one: Label) -> bool:
+    """Tell whether a row is a task of a labelling tool."""
+    return isinstance(one.origin, Rows) and QUERY not in one.origin.names
+
+
 def _check_drawing(rows: Iterable[Label]) -> None:
     """Raise InputError where rows tell in different ways how they were drawn, or not at all."""
     first: Label | None = None
@@ -356,6 +368,7 @@ def _given(
     """Return the labels that count, with their grades, and notes on those that do not."""
     found: list[tuple[Label, float]] = []
     left_out: Counter[str] = Counter()
+    examples: dict[str, list[str]] = {}
     words = _grades(settings.grades_of) if settings.grades_of else {}
     words = {_word(word): grade for word, grade in words.items()}
     unused = {*words}
@@ -383,29 +396,48 @@ def _given(
             hint, why = (_WORDS if grade is None else _NO_GRADE), "of no grade"
         elif there is None or undrawn:
             how = "is not in the pool" if there is None else "was not drawn (-1 in the pool)"
-            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} {how}"
+            problem = f"a label of a document that {how}"
             hint, why = _UNKNOWN, "of a document that nobody asked for"
         else:
             found.append((one, float(grade)))
             continue
         if settings.errors == "strict":
-            raise one.origin.error(one.row, problem, hint)
+            raise one.origin.error(one.row, f"{problem}{_about(one)}", hint)
         left_out[why] += 1
+        examples.setdefault(why, []).append(repr(one.label)[:40])
     notes = [
-        Note("left-out", "warning", f"{count_of(n, 'label')} left out, {why}.", count=n)
+        Note(
+            "left-out",
+            "warning",
+            f"{count_of(n, 'label')} left out, {why}{_such_as(examples.get(why, []))}.",
+            count=n,
+        )
         for why, n in left_out.items()
         if n
     ]
     if unused:
-        text = f"No label is {', '.join(map(printable, sorted(unused))):.200}, which have a grade."
+        words_ = ", ".join(repr(printable(one)) for one in sorted(unused))
+        text = f"Words of grades_of (--grades-of) that are no label: {words_:.200}."
         notes.append(Note("unused-grades", "warning", text, count=len(unused)))
     return found, notes
 
 
+def _about(one: Label) -> str:
+    """Return what a label is about, for an error."""
+    who = "" if one.assessor is None else f", by {printable(one.assessor)}"
+    return f": query {one.query!r:.80}, document {one.doc!r:.80}{who}"
+
+
+def _such_as(shown: Sequence[str]) -> str:
+    """Return some of what was left out."""
+    some_of = dict.fromkeys(map(printable, shown))
+    return f": {', '.join([*some_of][:_SHOWN])}" if some_of else ""
+
+
 def _word(label: Any) -> str:
-    """Return a label as a word: 1, 1.0 and "1.0" are the same one."""
+    """Return a label as a word: 1, 1.0 and "1.0" are the same one, and so are Yes and yes."""
     number = number_of(label)
-    return str(label) if number is None else f"{number:g}"
+    return str(label).strip().casefold() if number is None else f"{number:g}"
 
 
 def _several(
@@ -440,7 +472,11 @@ def _several(
         text = f"{count_of(by_others, 'document')} labelled by several people."
         notes.append(Note("labelled-by-several", "info", text, count=by_others))
     if differ:
-        how = {"latest": "the latest", "highest": "the highest", "majority": "the most frequent"}
+        how = {
+            "latest": "the latest",
+            "highest": "the highest",
+            "majority": "the most frequent, or the higher of two as frequent,",
+        }
         counts = how[settings.differing]
         text = f"{count_of(differ, 'document')} with different labels: {counts} counts."
         notes.append(Note("differing", "warning", text, count=differ))

@@ -109,10 +109,11 @@ class PoolSettings(Options):
             )
         if self.by in _IN_ORDER and self.unjudged:
             raise OptionError(f"by={self.by!r} takes unjudged documents alone: leave unjudged out")
-        if self.by == "decide" and {"k", "seed"} & {*self.unusual()}:
-            raise OptionError(
-                "by='decide' looks as deep as the measure, and draws nothing: leave k and seed out"
-            )
+        for name in ("k", "seed"):
+            if self.by == "decide" and name in self.unusual():
+                raise OptionError(
+                    f"by='decide' looks as deep as the measure, and draws nothing: leave {name} out"
+                )
         if not by_chance and (
             self.draw != "documents" or self.likely != "equal" or self.strata is not None
         ):
@@ -511,7 +512,7 @@ def _in_order(
         len({query for query, _ in documents}),
         len(documents),
         {"cranfield": __version__, "runs": list(runs), **more, **judging.unusual()},
-        (*notes, *([_TO_LABEL] if first else [])),
+        tuple(notes),
     )
 
 
@@ -537,7 +538,10 @@ def _deciding(
     )
     notes = [Note("bounds", "info", text, count=n)]
     if found.is_certain:
-        text = f"No judgment can change which is {better}, so that you need no labels for it."
+        text = (
+            f"No judgment can change which is {better} on these queries: you need no labels for "
+            "it. Whether other queries would say so, compare tells."
+        )
     elif not n:
         text = "No judgment can change this difference."
     elif found.enough is None:
@@ -549,6 +553,8 @@ def _deciding(
             "(Qrels.merge, convert --merge), and ask again."
         )
     notes.append(Note("decided", "info", text, count=found.enough))
+    if n and not found.is_certain:
+        notes.append(_TO_LABEL)
     return found.documents, str(measure), notes
 
 
@@ -573,7 +579,7 @@ def _learned(
         "Judge some, merge them (Qrels.merge, convert --merge), and ask again: the order changes "
         "with each judgment. Until then, these count as not relevant."
     )
-    notes = [Note("ask-again", "info", text)]
+    notes = [Note("ask-again", "info", text), _TO_LABEL]
     n_missing = sum(not any(lists) for lists in rankings.values())
     return found, [*_nothing_pooled(n_missing, len(rankings)), *notes]
 
