@@ -138,7 +138,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     yield Column(
         "worse than",
         lambda one: _n_told(one, "worse"),
-        "Intervals and p-values of the pairs: --format csv or json.",
+        "Intervals, p-values and bounds of the pairs: --format csv or json.",
         all_pairs,
     )
     if settings.baseline is not None and several:

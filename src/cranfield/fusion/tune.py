@@ -378,10 +378,13 @@ def tune(
     held_out = _compared(columns, query_ids, str(wanted), how)
     place = _best(tried.mean(axis=1), away, rising=rising)
     best = replace(trials, runs=several).fused(settings[place])
-    said = (replace(one, text=one.text.replace(" (--changes 5)", "")) for one in held_out.notes)
     each = score_runs(judged, held, [wanted], judging)
     alone = {name: float(one[wanted]) for name, one in each.items()}
-    notes = [*first.rows.notes, *said, *_doubts(alone, float(of_held.mean()), rising=rising)]
+    notes = [
+        *first.rows.notes,
+        *held_out.notes,
+        *_doubts(alone, float(of_held.mean()), rising=rising),
+    ]
     warn_of(notes)
     return Tuned(
         method=method,
