@@ -221,8 +221,8 @@ def _doubts(
             "Skewed differences (a few large ones to one side): "
             f"{some([_named(one, settings) for one in skewed])}. {n:,} {units} are few for these: "
             "every test then gives more false alarms, and every interval misses more often, than "
-            "alpha says. Look at the large ones (compare --changes 5); do not rely on a p near alpha; "
-            "more queries help."
+            "alpha says. Look at the large ones (compare --changes 5); do not rely on a p near "
+            "alpha; more queries help."
         )
         yield Note("skewed", "warning", text, n, count=len(skewed))
 
