@@ -258,10 +258,8 @@ def collect(
         )
         notes.append(Note("tasks", "warning", text))
     if pool is None and not any(one.drawing for one in asked.values()):
-        text = (
-            "No pool is stated: what no file names is not missed, and nothing tells how documents "
-        )
-        notes.append(Note("no-pool", "info", f"{text}were drawn."))
+        text = "No pool is stated, to tell what is missing and how documents were drawn."
+        notes.append(Note("no-pool", "info", text))
     return Labels(
         pairs,
         [_plain(settled[pair]) for pair in pairs],
