@@ -108,7 +108,8 @@ def gate(
         runs: several runs, as `evaluate` takes them. None: the first argument holds scores.
         measures: which to judge by the margin. [default: nDCG@10 for runs, else all that have
             scores]
-        baseline: the name of the system that the others are compared with, or its file.
+        baseline: the name of the system that the others are compared with, or its file; it is one
+            of the runs.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
         **options: each option of `GateSettings`, `Clustering`, `Grouping` and `Alignment`; for
