@@ -1,7 +1,9 @@
 """pool: what people should label: all, a part by chance, or the most useful, as a file."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -499,18 +501,19 @@ def _in_order(
     more: dict[str, Any] = {}
     if settings.by == "decide":
         documents, measure, notes = _deciding(judgments, runs, settings, judging)
+        unjudged = Counter(query for query, _ in documents)
         more = {"measure": measure}
     else:
-        documents, notes = _learned(judgments, runs, settings, judging)
+        documents, unjudged, notes = _learned(judgments, runs, settings, judging)
     first = documents[: settings.n]
-    if settings.n is not None and settings.n > len(documents):
-        notes.append(_all_there(len(documents), "documents"))
+    if settings.n is not None and settings.n > unjudged.total():
+        notes.append(_all_there(unjudged.total(), "documents"))
     return Pool(
         [query for query, _ in first],
         [doc for _, doc in first],
         settings,
-        len({query for query, _ in documents}),
-        len(documents),
+        len(unjudged),
+        unjudged.total(),
         {"cranfield": __version__, "runs": list(runs), **more, **judging.unusual()},
         tuple(notes),
     )
@@ -560,8 +563,11 @@ def _deciding(
 
 def _learned(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
-) -> tuple[_Documents, list[Note]]:
-    """Return the unjudged documents in the order of a strategy that learns from judgments."""
+) -> tuple[_Documents, Counter[str], list[Note]]:
+    """Return the first unjudged documents in the order of a strategy that learns from judgments.
+
+    And how many unjudged ones there are for each query, and notes.
+    """
     if judgments.groups is not None:
         raise OptionError(f"by={settings.by!r} learns from documents' grades, not from groups")
     named = {name: runs[name] for name in sorted(runs, key=encode)}
@@ -573,7 +579,11 @@ def _learned(
         query: {doc: grade >= 1 for doc, grade in judged.items()}
         for query, judged in judgments.to_dict().items()
     }
-    found = next_documents(STRATEGIES[settings.by], rankings, relevant)
+    unjudged = Counter[str]()
+    for query, lists in rankings.items():
+        if n := len({*chain.from_iterable(lists)} - relevant.get(query, {}).keys()):
+            unjudged[query] = n
+    found = next_documents(STRATEGIES[settings.by], rankings, relevant, settings.n)
     _refuse_nothing(found, settings)
     text = (
         "Judge some, merge them (Qrels.merge, convert --merge), and ask again: the order changes "
@@ -581,7 +591,7 @@ def _learned(
     )
     notes = [Note("ask-again", "info", text), _TO_LABEL]
     n_missing = sum(not any(lists) for lists in rankings.values())
-    return found, [*_nothing_pooled(n_missing, len(rankings)), *notes]
+    return found, unjudged, [*_nothing_pooled(n_missing, len(rankings)), *notes]
 
 
 # ---- notes ------------------------------------------------------------------------------------

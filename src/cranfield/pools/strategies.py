@@ -79,8 +79,11 @@ def next_documents(
     strategy: Callable[[Rankings], Asked],
     rankings: Mapping[str, Rankings],
     relevant: Mapping[str, Mapping[str, bool]],
+    n: int | None = None,
 ) -> list[tuple[str, str]]:
-    """Return the unjudged documents in the order in which to judge them, as (query, document).
+    """Return the first n unjudged documents, or all, in the order in which to judge them.
+
+    Each is (query, document).
 
     The queries take turns. `relevant` tells of each query's judged documents whether they are: the
     strategy learns from these. Documents in the answer count as not relevant until they are judged.
@@ -93,14 +96,14 @@ def next_documents(
         for query, lists in rankings.items()
     }
     found: list[tuple[str, str]] = []
-    while asked:
+    while asked and (n is None or len(found) < n):
         for query, docs in [*asked.items()]:
             doc = next(docs, None)
             if doc is None:
                 del asked[query]
             else:
                 found.append((query, doc))
-    return found
+    return found[:n]
 
 
 def answered(asked: Asked, is_relevant: Callable[[str], bool]) -> Iterator[str]:
