@@ -745,3 +745,16 @@ def test_formulas_are_quoted_from_python_too() -> None:
     one = explain({"=q": {"a": 1}}, {"=q": ["a"]}, "RR", "=q")
     assert "\n=q," in one.to_csv()
     assert '\n"\'=q",' in one.to_csv("quoted")
+
+
+def test_an_option_of_one_value_is_refused_twice(demo_folder: Path) -> None:
+    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run", "dense.run")]
+    for command, option, values in (
+        ("tune", "-m", ("AP", "RR")),
+        ("holes", "--measure", ("AP", "AP")),
+        ("compare", "--alpha", ("0.1", "0.05")),
+    ):
+        done = invoke(command, *files, option, values[0], option, values[1])
+        assert done.exit_code == 2
+        assert "is given 2 times, and takes one value" in done.stderr
+    assert invoke("compare", *files, "-m", "AP", "-m", "RR").exit_code == 0

@@ -63,7 +63,7 @@ def test_label_studio_comes_back_with_who_labelled() -> None:
     said = " ".join(str(one) for one in found.notes)
     assert "1 label left out, discarded by the person" in said
     assert "1 document labelled by several people" in said
-    assert "1 document with different labels: the highest counts" in said
+    assert "1 document with different labels: the highest grade counts" in said
     assert "4 of 6 documents have no label" in said
     alone = collect(export, assessor="5")
     assert {one.assessor for one in alone.assessors} == {"5"}

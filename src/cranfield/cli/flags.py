@@ -11,6 +11,7 @@ import functools
 import inspect
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -77,9 +78,14 @@ class Command(click.Command):
     """A command whose `--help` lists the options by groups; `-h` shows the usual ones, in short."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep what was typed, for `typed`."""
+        """Keep what was typed, for `typed`; refuse an option twice that has one value."""
         ctx.meta[_TYPED] = list(args)
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        _, _, order = self.make_parser(ctx).parse_args(list(ctx.meta[_TYPED]))
+        for one, n in Counter(order).items():
+            if n > 1 and isinstance(one, click.Option) and not (one.multiple or one.is_flag):
+                raise OptionError(f"{one.opts[-1]} is given {n} times, and takes one value")
+        return rest
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does: in short, the first paragraph and the examples."""
@@ -246,24 +252,6 @@ def measures(what: str, default: str) -> Any:
     """Declare the option that names measures."""
     sentence = f"{what}, as in -m nDCG@10 -m AP, or -m 'nDCG@5,10 AP'.  [default: {default}]"
     return option("-m", "--measure", multiple=True, metavar="MEASURE", help=sentence)
-
-
-def one_measure(what: str, default: str | None) -> Any:
-    """Declare the option that names one measure; OptionError if it is given twice."""
-
-    def alone(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> str | None:
-        if len(names) > 1:
-            raise OptionError(f"-m is given {len(names)} times, and one measure is looked at")
-        return names[0] if names else default
-
-    shown = "" if default is None else f"  [default: {default}]"
-    return option(
-        *("-m", "--measure"),
-        multiple=True,
-        metavar="MEASURE",
-        callback=alone,
-        help=f"{what}{shown}",
-    )
 
 
 def rel(what: str = "for measures that state none", default: float | None = None) -> Any:

@@ -13,7 +13,13 @@ from cranfield.pools.holes import NOT_FOR_HOLES, HolesSettings, holes
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
-    measure: str = flags.one_measure("The measure that each run is scored by.", "nDCG@10"),
+    measure: str = flags.option(
+        *("-m", "--measure"),
+        metavar="MEASURE",
+        default="nDCG@10",
+        show_default=True,
+        help="The measure that each run is scored by.",
+    ),
     settings: HolesSettings = flags.family(HolesSettings, k={"names": ("-k",)}),
     judging: Judging = flags.family(Judging, without=NOT_FOR_HOLES, group="Ranking"),
     data: DataOptions = data_options,

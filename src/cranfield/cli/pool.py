@@ -40,13 +40,10 @@ def command(
     runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
     settings: PoolSettings = flags.family(
         PoolSettings,
-        without=("measure",),
         k={"names": ("-k", "--depth")},
         n={"names": ("-n",)},
         strata={"metavar": "RANK=SHARE,..."},
-    ),
-    measure: str | None = flags.one_measure(
-        "With decide: the measure of the difference.  [default: nDCG@10]", None
+        measure={"names": ("-m", "--measure"), "metavar": "MEASURE"},
     ),
     judging: Judging = flags.family(Judging, without=NOT_POOLED, group="Ranking"),
     query_texts: str | None = query_texts_option,
@@ -72,6 +69,4 @@ def command(
     judgments = data.read_qrels(qrels, judging.duplicates)
     texts = {"query_texts": query_texts, "doc_texts": doc_texts}
     chosen: Any = {**settings.unusual(), **judging.unusual(), **texts}
-    if measure is not None:
-        chosen["measure"] = measure
     show(pool(judgments, data.read_runs(runs), **chosen), form)

@@ -19,7 +19,13 @@ from cranfield.fusion.tune import Tuning, tune
 def command(
     qrels: str = flags.argument(),
     runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
-    measure: str = flags.one_measure("The measure to optimise.", "nDCG@10"),
+    measure: str = flags.option(
+        *("-m", "--measure"),
+        metavar="MEASURE",
+        default="nDCG@10",
+        show_default=True,
+        help="The measure to optimise.",
+    ),
     method: Method = flags.option(
         type=click.Choice(get_args(Method)),
         default="sum",

@@ -20,7 +20,7 @@ from cranfield.render.numbers import number_of, plain
 
 #: What becomes of a document that several judgments give different grades.
 DifferingGrades = Literal["refuse", "latest", "highest", "majority"]
-_SAID = {
+WHICH_COUNTS = {
     "latest": "the grade of the last",
     "highest": "the highest grade",
     "majority": "the most frequent grade, the higher of two as frequent",
@@ -73,7 +73,7 @@ def merged_grades(
     assert found is not None  # noqa: S101 - the grades of judgments
     text = f"{number_of(len(several), 'qrels', 'qrels')} merged: {number_of(n, 'judgment')}"
     if len(differ):
-        text += f", of which {len(differ):,} had different grades: {_SAID[how]} counts"
+        text += f", of which {len(differ):,} had different grades: {WHICH_COUNTS[how]} counts"
     note = Note("merged", "info", f"{text}.", count=len(differ))
     return Judgments(
         IdList(queries),

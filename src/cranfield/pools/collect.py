@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from cranfield.arrays.ids import encode
-from cranfield.data.combined import DifferingGrades
+from cranfield.data.combined import WHICH_COUNTS, DifferingGrades
 from cranfield.data.qrels import Qrels
 from cranfield.errors import DuplicateError, InputError, OptionError, printable
 from cranfield.formats.block import Errors, Role
@@ -470,12 +470,7 @@ def _several(
         text = f"{count_of(by_others, 'document')} labelled by several people."
         notes.append(Note("labelled-by-several", "info", text, count=by_others))
     if differ:
-        how = {
-            "latest": "the latest",
-            "highest": "the highest",
-            "majority": "the most frequent, or the higher of two as frequent,",
-        }
-        counts = how[settings.differing]
+        counts = WHICH_COUNTS[settings.differing]
         text = f"{count_of(differ, 'document')} with different labels: {counts} counts."
         notes.append(Note("differing", "warning", text, count=differ))
     return notes
