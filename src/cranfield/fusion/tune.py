@@ -361,11 +361,7 @@ def tune(
     held = {name: run.only(queries=judged) for name, run in several.items()}
     trials = _Trials(judged, held, method, over, wanted, {**fusing.unusual(), **judging.unusual()})
     first = trials.fused(None if over == "weights" else untuned)
-    scores = [trials.scores(first)]
-    scores += [trials.scores(trials.fused(one)) for one in steps(settings, "settings")]
-    query_ids = [*scores[0]]
-    base, *of_settings = np.array([[one[query] for query in query_ids] for one in scores])
-    tried = np.stack(of_settings)
+    query_ids, base, tried = trials.tried(first, settings)
     fold, names = _folds(how, query_ids)
     away = _far(settings, untuned)
     rising = wanted.definition.higher_is_better is not False
@@ -432,6 +428,16 @@ class _Trials:
         assert isinstance(rows, FusedRows)  # noqa: S101 - fuse makes it of these
         rows.is_quiet = True  # its notes are given once, with the others
         return made
+
+    def tried(
+        self, untuned: Run, settings: Sequence[Mapping[str, float]]
+    ) -> tuple[list[str], Floats, Floats]:
+        """Return the queries, and each one's score untuned, (n,), and by setting, (n_settings, n)."""
+        scores = [self.scores(untuned)]
+        scores += [self.scores(self.fused(one)) for one in steps(settings, "settings")]
+        query_ids = [*scores[0]]
+        table = np.array([[one[query] for query in query_ids] for one in scores])
+        return query_ids, table[0], table[1:]
 
     def scores(self, run: Run) -> Mapping[str, float]:
         """Return the score of each query."""
