@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cranfield.formats.block import Role
@@ -30,7 +31,7 @@ class Label(NamedTuple):
     doc: str
     label: Any = None  # as it was given; None where it is missing
     assessor: str | None = None
-    drawing: Mapping[Role, Any] = {}
+    drawing: Mapping[Role, Any] = MappingProxyType({})
     discarded: bool = False  # the person left it out, and said so
     problem: str | None = None  # why it cannot be a label
 
