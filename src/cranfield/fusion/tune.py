@@ -432,7 +432,7 @@ class _Trials:
     def tried(
         self, untuned: Run, settings: Sequence[Mapping[str, float]]
     ) -> tuple[list[str], Floats, Floats]:
-        """Return the queries, and the scores of each: untuned, (n,), by setting, (n_settings, n)."""
+        """Return the queries, the scores untuned, (n,), and of each setting, (n_settings, n)."""
         scores = [self.scores(untuned)]
         scores += [self.scores(self.fused(one)) for one in steps(settings, "settings")]
         query_ids = [*scores[0]]
