@@ -22,7 +22,7 @@ from cranfield.data.judging import Queries
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.measures import Plan
-from cranfield.scoring.bounds import Bounds, bounds_of
+from cranfield.extensions.whatif.bounds import Bounds, bounds_of
 
 Small = tuple[dict[str, int], list[str]]  # judgments, ranking
 
@@ -271,7 +271,7 @@ def test_completions_in_many_small_parts_are_the_same(monkeypatch: pytest.Monkey
     _, _, judged = brute(2)
     measures = [parse(name) for name in ("nDCG", "AP", "P@3", "R@2", "Bpref", "RnDCG")]
     once = bounds_of(measures, judged)
-    monkeypatch.setattr("cranfield.scoring.variants.ROWS", 1)
+    monkeypatch.setattr("cranfield.extensions.whatif.variants.ROWS", 1)
     parts = bounds_of(measures, judged)
     assert np.array_equal(once.low, parts.low)
     assert np.array_equal(once.high, parts.high)

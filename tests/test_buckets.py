@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from cranfield import Qrels, Run, Scores, Systems, evaluate, read_qrels, read_run
 from cranfield.cli import cli
-from cranfield.data import deal
+from cranfield.extensions.scale import deal
 from cranfield.data.reader import open_qrels
 from cranfield.errors import (
     DuplicateError,
@@ -30,7 +30,7 @@ from cranfield.errors import (
     OptionError,
 )
 from cranfield.formats.block import SIZES
-from cranfield.scoring.arguments import Dealing
+from cranfield.extensions.scale.options import Dealing
 
 BUCKETS = [2, 16, 64]
 MEASURES = "nDCG@10 AP RR P@10 GMAP NumRet NumRel ERR@5 RBP Judged@10"

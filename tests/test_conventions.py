@@ -30,7 +30,7 @@ from cranfield.comparison.settings import Missing
 from cranfield.data.judging import Judging
 from cranfield.errors import NothingSharedError
 from cranfield.measures.registry import DEFINITIONS
-from cranfield.scoring.conventions import CONVENTIONS, convention_of
+from cranfield.extensions.tools.conventions import CONVENTIONS, convention_of
 
 # The names that the stored file has: tools, and what each was given: scores, or lists.
 TOOLS = {

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from cranfield import compare
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.betting import BETS, Reach, bounded, wealth
+from cranfield.extensions.bounded.betting import BETS, Reach, bounded, wealth
 from cranfield.comparison.edgeworth import upper_tail
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.sequential import STOP

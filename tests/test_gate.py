@@ -18,9 +18,9 @@ from scipy import stats
 
 from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, queries_needed
 from cranfield.cli import cli
-from cranfield.comparison.betting import Reach, bounded
+from cranfield.extensions.bounded.betting import Reach, bounded
 from cranfield.comparison.flips import Flips
-from cranfield.comparison.noninferiority import Question, hold, least_p
+from cranfield.comparison.noninferiority import Question, hold
 from cranfield.comparison.randomization import one_sided
 from cranfield.comparison.settings import GateSettings, GateTest
 from cranfield.errors import CranfieldWarning
@@ -794,11 +794,11 @@ def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
 
 def test_the_least_p_value_of_so_many_queries() -> None:
     for n in (1, 3, 20):
-        assert least_p(GateSettings(), n) == 2.0**-n
+        assert GateSettings().way.least_p(GateSettings(), n) == 2.0**-n
         # Every query wins as much as was put on it.
         made = sum((1 + (g - 0.5) / 100) ** n for g in range(1, 101)) / 100
-        assert least_p(GateSettings(test="bounded"), n) == pytest.approx(1 / made)
-    assert least_p(GateSettings(flips=99), 30) == 1 / 100
+        assert GateSettings(test="bounded").way.least_p(GateSettings(test="bounded"), n) == pytest.approx(1 / made)
+    assert GateSettings().way.least_p(GateSettings(flips=99), 30) == 1 / 100
 
 
 def test_equivalence_says_what_few_changes_mean_for_it() -> None:

@@ -17,7 +17,7 @@ from cranfield import (
     read_run,
 )
 from cranfield.data.judging import Judging
-from cranfield.explanation import whatif
+from cranfield.extensions.whatif import swaps as whatif
 from cranfield.explanation.explain import explain_each
 from cranfield.explanation.scene import Scene
 

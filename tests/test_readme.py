@@ -7,7 +7,7 @@ import pytest
 
 from cranfield import parse
 from cranfield.measures import definitions
-from cranfield.scoring.conventions import CONVENTIONS
+from cranfield.extensions.tools.conventions import CONVENTIONS
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 ROWS = re.findall(r"^\| `([^`]+)` \|([^|]*)\|", README.split("## Measures")[1], re.M)

@@ -27,7 +27,8 @@ from cranfield import (
 from cranfield.comparison.alignment import align
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.noninferiority import Question, hold
-from cranfield.comparison.seeds import Group, spread_of
+from cranfield.comparison.units import EACH_QUERY
+from cranfield.extensions.seeds.seeds import Group, spread_of
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import Moments, t_interval, t_test
 
@@ -223,7 +224,7 @@ def drawn(
         Group(name, tuple(f"{name}{r}" for r in range(k)), one[None], sd == 0)
         for name, k, one, sd in zip("ab", runs, values, sds, strict=True)
     ]
-    spread = spread_of(groups, None, 0, None)
+    spread = spread_of(groups, None, 0, EACH_QUERY)
     d = values[0].mean(axis=1) - values[1].mean(axis=1)
     these = Moments.of(Paired.of(d[:, None]))
     variances, degrees = ([one[[i]] for i in (0, 1)] for one in spread)
@@ -312,7 +313,7 @@ def test_a_gate_lets_through_as_few_as_it_says_when_systems_are_trained_again() 
         new = random.normal(0, 0.03, 4) + random.normal(0, 0.08, (n, 4)) - margin
         new += random.normal(0, 0.07, (n, 1))
         groups = [Group(name, tuple("1234"), one[None]) for name, one in (("o", old), ("n", new))]
-        every = spread_of(groups, None, 0, None)
+        every = spread_of(groups, None, 0, EACH_QUERY)
         gains = (new.mean(axis=1) - old.mean(axis=1))[:, None]
         for i, seeds in enumerate(((), (every.among([1]), every.among([0])))):
             passed[i] += bool(hold(Question(gains, margin, seeds=seeds), settings).above[0, 0])

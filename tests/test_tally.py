@@ -36,7 +36,7 @@ from cranfield.arrays.exact import (
     variance_of,
 )
 from cranfield.measures import Measure
-from cranfield.scoring.tally import depends_on_top
+from cranfield.extensions.scale.tally import depends_on_top
 
 Dicts = Any  # {query: {document: grade or score}}
 DOUBLES = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20)

@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from cranfield import gate
 from cranfield.arrays.ranked import Bools, Floats
-from cranfield.comparison.betting import wealth
+from cranfield.extensions.bounded.betting import wealth
 from cranfield.comparison.noninferiority import Question, hold
 from cranfield.comparison.settings import GateSettings
 

@@ -16,7 +16,7 @@ from scipy.stats import t as student
 
 from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, compare, gate
 from cranfield.arrays.ranked import mean
-from cranfield.comparison.betting import wealth
+from cranfield.extensions.bounded.betting import wealth
 
 DEMO = Path(__file__).parent.parent / "src" / "cranfield" / "demo"
 QRELS, BM25, DENSE = (str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run"))

@@ -34,8 +34,8 @@ from cranfield.arrays.ranked import Floats, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import NothingSharedError
 from cranfield.measures import measure as register
-from cranfield.scoring.extremes import Ratio
-from cranfield.scoring.joint_bounds import PairBounds, judged_measure, pair_bounds
+from cranfield.extensions.whatif.extremes import Ratio
+from cranfield.extensions.whatif.joint_bounds import PairBounds, judged_measure, pair_bounds
 
 OF_USERS = (
     "CWL('P')@3 CWL('SDCG')@2 CWL('INSQ') CWL('TBG(h=2)', depth=6) CWL('U(L=4)', depth=6) "
@@ -623,7 +623,7 @@ def test_two_documents_of_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     qrels, left, right = together([small(i, 2) for i in range(30)], 2)
     before = joint_bounds(qrels, [left, right], SOME)
     few = lambda hashes, query: (hashes + query.astype(np.uint64)) % np.uint64(5)  # noqa: E731
-    monkeypatch.setattr("cranfield.scoring.unjudged.keyed", few)
+    monkeypatch.setattr("cranfield.extensions.whatif.unjudged.keyed", few)
     after = joint_bounds(qrels, [left, right], SOME)
     assert after.query_low.tolist() == before.query_low.tolist()
     assert after.query_high.tolist() == before.query_high.tolist()

@@ -12,10 +12,10 @@ from helpers.variants import variants
 
 from cranfield import Measure, MeasureError, Qrels, Run, definitions, evaluate, parse
 from cranfield.data.judging import Judging
-from cranfield.explanation import whatif
+from cranfield.extensions.whatif import swaps as whatif
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
-from cranfield.explanation.whatif import (
+from cranfield.extensions.whatif.swaps import (
     Documents,
     Judgment,
     Swap,
@@ -483,6 +483,6 @@ def test_many_variants_are_reckoned_in_parts(monkeypatch: pytest.MonkeyPatch) ->
         case = cases()[name]
         whole = every_answer(case)
         with monkeypatch.context() as patch:
-            patch.setattr("cranfield.scoring.variants.ROWS", 70)
+            patch.setattr("cranfield.extensions.whatif.variants.ROWS", 70)
             parts = every_answer(case)
         assert parts == whole

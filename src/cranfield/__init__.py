@@ -58,11 +58,11 @@ _NAMES = {
     "pools.pool": "Pool pool",
     "scoring.check": "Check check",
     "scoring.evaluate": "evaluate",
-    "scoring.joint_bounds": "JointBounds joint_bounds",
+    "extensions.whatif.joint_bounds": "JointBounds joint_bounds",
     "scoring.nuggets": "NuggetScores nugget_recall",
     "scoring.scores": "Scores Systems",
-    "scoring.side_by_side": "SideBySide conventions",
-    "scoring.tally": "Tally Totals",
+    "extensions.tools.side_by_side": "SideBySide conventions",
+    "extensions.scale.tally": "Tally Totals",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -155,16 +155,16 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.scoring.check import Check as Check
     from cranfield.scoring.check import check as check
     from cranfield.scoring.evaluate import evaluate as evaluate
-    from cranfield.scoring.joint_bounds import JointBounds as JointBounds
-    from cranfield.scoring.joint_bounds import joint_bounds as joint_bounds
+    from cranfield.extensions.whatif.joint_bounds import JointBounds as JointBounds
+    from cranfield.extensions.whatif.joint_bounds import joint_bounds as joint_bounds
     from cranfield.scoring.nuggets import NuggetScores as NuggetScores
     from cranfield.scoring.nuggets import nugget_recall as nugget_recall
     from cranfield.scoring.scores import Scores as Scores
     from cranfield.scoring.scores import Systems as Systems
-    from cranfield.scoring.side_by_side import SideBySide as SideBySide
-    from cranfield.scoring.side_by_side import conventions as conventions
-    from cranfield.scoring.tally import Tally as Tally
-    from cranfield.scoring.tally import Totals as Totals
+    from cranfield.extensions.tools.side_by_side import SideBySide as SideBySide
+    from cranfield.extensions.tools.side_by_side import conventions as conventions
+    from cranfield.extensions.scale.tally import Tally as Tally
+    from cranfield.extensions.scale.tally import Totals as Totals
 
     __all__: list[str]
 

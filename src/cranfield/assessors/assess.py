@@ -41,7 +41,7 @@ from cranfield.render.numbers import number_of
 from cranfield.scoring.arguments import Reading, ReadingOptions, check_columns, check_judged
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
 from cranfield.scoring.scores import Systems
-from cranfield.scoring.variants import blocks
+from cranfield.extensions.whatif.variants import blocks
 from cranfield.version import __version__
 
 # {(true grade, given grade): rate}, or {true grade: {given grade: rate}}

@@ -14,7 +14,7 @@ from cranfield.data.run import Run
 from cranfield.errors import MeasureError
 from cranfield.measures import Measure, Plan
 from cranfield.progress import parts
-from cranfield.scoring.variants import best_first, blocks, repeated
+from cranfield.extensions.whatif.variants import best_first, blocks, repeated
 
 
 def on_scale(qrels: Qrels, top: float, query_ids: Sequence[str]) -> Qrels:

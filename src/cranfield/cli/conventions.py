@@ -6,9 +6,9 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, is_file
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.errors import OptionError
-from cranfield.scoring.conventions import CONVENTIONS, convention_of
-from cranfield.scoring.rule import Convention, Conventions
-from cranfield.scoring.side_by_side import conventions
+from cranfield.extensions.tools.conventions import CONVENTIONS, convention_of
+from cranfield.extensions.tools.rule import Convention, Conventions
+from cranfield.extensions.tools.side_by_side import conventions
 
 _DEFAULT = "nDCG@10"
 

@@ -26,7 +26,8 @@ from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
 from cranfield.measures import known_as, parse_all
 from cranfield.options import Options, level, option, options_of
-from cranfield.scoring.arguments import Dealing
+from cranfield.extensions.scale.options import Dealing
+from cranfield.scoring.arguments import Threads
 from cranfield.scoring.sides import comes_once, hold_both, sides_of
 
 
@@ -279,8 +280,8 @@ dealing_options = flags.family(
     group="Files",
     buckets={"metavar": "N"},
     temp={"metavar": "DIR"},
-    threads={"metavar": "N"},
 )
+threads_options = flags.family(Threads, group="Files", threads={"metavar": "N"})
 duplicates_option = flags.family(Judging, without=RANKING, group="Files")
 
 

@@ -22,6 +22,7 @@ from cranfield.cli.data import (
     powered_options,
     refuse_same,
     refuse_two_inputs,
+    threads_options,
 )
 from cranfield.cli.terminal import (
     Format,
@@ -35,7 +36,8 @@ from cranfield.comparison.clustering import Clustering, Level, PoweredSettings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.options import options_of
-from cranfield.scoring.arguments import Dealing
+from cranfield.extensions.scale.options import Dealing
+from cranfield.scoring.arguments import Threads
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
 
 
@@ -72,6 +74,7 @@ def command(
     judging: Judging = all_judging_options,
     data: DataOptions = data_options,
     dealing: Dealing = dealing_options,
+    threads: Threads = threads_options,
     form: Format = piped_format_option,
 ) -> None:
     """Score runs against judgments.
@@ -115,7 +118,7 @@ def command(
     if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
         hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."
         raise InputError("no such file", source=runs[-1], hint=hint)
-    click.get_current_context().with_resource(at_most(dealing.threads))
+    click.get_current_context().with_resource(at_most(threads.threads))
     judgments, named = open_inputs(qrels, runs, data, listed, judging)
     n_buckets = dealing.n_buckets(judgments, named)
     if n_buckets == 1:
@@ -134,7 +137,7 @@ def command(
         return
     options = {**judging.unusual(), "bounds": bounds, "slices": slices}
     options |= {"convention": convention, "buckets": n_buckets, "temp": dealing.temp}
-    options |= {"threads": dealing.threads}
+    options |= {"threads": threads.threads}
     # Scores that are saved with every query may be compared with others one day.
     options["fingerprints"] = per_query and "json" in form.names
     wanted = measures if names or rel is not None else DEFAULT_MEASURES

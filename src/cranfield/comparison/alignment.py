@@ -17,7 +17,8 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.clustering import Clustering
-from cranfield.comparison.clusters import Clusters, clusters_of
+from cranfield.comparison.units import EACH_QUERY, Units
+from cranfield.extensions.clusters.clusters import clusters_of
 from cranfield.comparison.score_columns import (
     Columns,
     columns_of,
@@ -25,7 +26,7 @@ from cranfield.comparison.score_columns import (
     known_measure,
     without_number,
 )
-from cranfield.comparison.seeds import Group, averaged, groups_of, notes_on
+from cranfield.comparison.part import Part
 from cranfield.comparison.settings import Alignment, Grouping, Missing
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
@@ -40,7 +41,7 @@ from cranfield.notes import Note
 from cranfield.scoring.arguments import Reading, arranged, check_scores
 from cranfield.scoring.assembly import options_of
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
-from cranfield.scoring.joint_bounds import judged_measure
+from cranfield.extensions.whatif.joint_bounds import judged_measure
 from cranfield.scoring.scores import Systems
 from cranfield.scoring.sides import sides_of
 from cranfield.version import __version__
@@ -97,8 +98,9 @@ class Aligned:
     # The share of judged documents among those that a measure looks at, for each score; None if
     # these are not known, and for judgments in groups.
     judged: Floats | None = None
-    clusters: Clusters | None = None  # of the queries, if some depend on one another
-    groups: tuple[Group, ...] | None = None  # of each system, if some have several runs
+    units: Units = EACH_QUERY  # what is independent of one another
+    parts: tuple[Part, ...] = ()  # what extensions add
+    groups: Any = None
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""
@@ -180,53 +182,13 @@ def align(
     """
     found = _scores(qrels, runs, measures, alignment, judging, reading)
     if grouping is not None and grouping.groups is not None:
-        found = _grouped(found, grouping)
+        from cranfield.extensions.seeds.grouped import grouped
+
+        found = grouped(found, grouping)
     if clustering is None:
         return found
-    clusters, notes = clusters_of(clustering, found.query_ids)
-    return replace(found, clusters=clusters, notes=(*found.notes, *notes))
-
-
-def _grouped(found: Aligned, grouping: Grouping) -> Aligned:
-    """Return the scores of systems, each of which is the mean of its runs."""
-    runs = {} if found.source is None else found.source.runs
-    paths = {
-        name: [one.path for one in run.sources if one.path is not None]
-        for name, run in runs.items()
-    }
-    groups = tuple(
-        Group(
-            name,
-            tuple(found.names[i] for i in at),
-            found.values[:, :, at],
-            name in grouping.deterministic,
-        )
-        for name, at in groups_of(grouping, found.names, paths)
-    )
-    known = [found.known(measure) for measure in found.measures]
-    columns = [
-        [averaged(measure, one) for measure, one in zip(known, group.values, strict=True)]
-        for group in groups
-    ]
-    judged = found.judged
-    if judged is not None:
-        places = {name: i for i, name in enumerate(found.names)}
-        shares = (judged[:, :, [places[run] for run in one.runs]] for one in groups)
-        judged = np.stack([one.mean(axis=2) for one in shares], axis=2)
-    return replace(
-        found,
-        names=tuple(one.name for one in groups),
-        values=np.stack([np.stack(column) for column in columns], axis=2),
-        notes=(*found.notes, *notes_on(groups)),
-        recipe={
-            **found.recipe,
-            "groups": {one.name: list(one.runs) for one in groups},
-            "deterministic": [one.name for one in groups if one.deterministic],
-        },
-        source=None,  # rankings are those of runs
-        judged=judged,
-        groups=groups,
-    )
+    units, notes = clusters_of(clustering, found.query_ids)
+    return replace(found, units=units, notes=(*found.notes, *notes))
 
 
 def _scores(

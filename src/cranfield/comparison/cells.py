@@ -1,7 +1,8 @@
 """Cells: one measure on some of the queries, from the scores of the systems to a Result."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -13,12 +14,11 @@ from cranfield.comparison.effects import (
     FEW,
     Doubt,
     cliff,
-    design_effect,
     doubt_of,
     effects_of,
     skewness,
 )
-from cranfield.comparison.flips import Flips, Paired, by_cluster
+from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
 from cranfield.comparison.mean_interval import mean_intervals, on_intervals
@@ -34,13 +34,10 @@ from cranfield.comparison.significance import (
     beliefs,
     rank_biserial,
     signs,
-    t_interval,
     t_test,
 )
-from cranfield.comparison.training import Trained, trained
 from cranfield.options import LEAST_SHARE
 from cranfield.render.numbers import or_none
-from cranfield.scoring.joint_bounds import PairBounds
 from cranfield.scoring.slices import Slice
 
 
@@ -83,24 +80,13 @@ class Cell:
         # What is compared: logarithms if the measure has a geometric mean.
         self.paired = Paired(logs(self.known, self.scores), left, right)
         self.moments = Moments.of(self.paired)
-        # What is tested: queries, or whole clusters of these.
-        self.cluster = None if aligned.clusters is None else aligned.clusters.among(queries.rows)
-        self.units, self.of_units = self.paired, self.moments
-        if self.cluster is not None:
-            self.units = self.paired.summed(self.cluster)
-            self.of_units = Moments.of(self.units)
+        self.kind = aligned.units.among(queries.rows)
+        self.units = self.kind.pair_up(self.paired)  # what is tested
+        self.of_units = self.moments if self.units is self.paired else Moments.of(self.units)
         self.flips = Flips(self.units.n_units, settings.flips, settings.seed)
         means = [mean(column) for column in self.paired.values.T]
         # Each system's: (n_systems,).
         self.means = list(map(math.exp, means)) if is_geometric(self.known) else means
-
-    @property
-    def trained(self) -> Trained | None:
-        """The pairs' tests if the systems were trained again; None without several runs of one."""
-        return trained(
-            *(self.aligned, self.measure, self.queries.rows, self.cluster),
-            *(self.paired, self.of_units),
-        )
 
     @property
     def sample(self) -> Sample:
@@ -129,20 +115,23 @@ def result_of(
     tested: Tested,
     corrected: Floats,
     family: Comparisons,
-    bounds: PairBounds | None,
-    again: Trained | None,
+    more: Mapping[str, Any],
 ) -> Result:
     """Return the Result of a cell; `corrected` are the pairs' p-values: (n_pairs,)."""
     found = {
         **_differences(cell, tested),
         **_tests(cell, tested, corrected, family),
         **_effects(cell),
-        **_clustered(cell),
-        **_of_training(cell, again),
-        **_unjudged(cell, bounds),
     }
-    columns = [listed(column, len(corrected)) for column in found.values()]
-    pairs = [Pair(**dict(zip(found, row, strict=True))) for row in zip(*columns, strict=True)]
+    beside = {
+        **cell.kind.columns(cell.of_units, cell.moments, _n_units_that_differ(cell)),
+        **more,
+    }
+    n = len(corrected)
+    pairs = [
+        Pair(**own, more=one)
+        for own, one in zip(_in_rows(found, n), _in_rows(beside, n), strict=True)
+    ]
     settings = cell.settings
     return Result(
         cell.measure,
@@ -157,13 +146,19 @@ def result_of(
         _letters(cell, pairs) if settings.all_pairs else None,
         tuple(
             remarks_on(
-                *(cell.known, pairs, _doubts(cell, pairs), cell.flips, settings, family.n),
+                *(cell.known, pairs, _doubts(cell, pairs), cell.flips, settings, family.n, cell.kind),
                 rising=cell.rising,
             )
         )
-        + (() if pairs else tuple(on_intervals(cell.scores, cell.aligned.names, cell.cluster))),
-        None if cell.cluster is None else cell.units.n_units,
+        + (() if pairs else tuple(on_intervals(cell.scores, cell.aligned.names, cell.kind))),
+        cell.kind,
     )
+
+
+def _in_rows(columns: Mapping[str, Any], n: int) -> list[dict[str, Any]]:
+    """Return columns of n values, or of one that is repeated, as a dict for each row."""
+    lists = {name: listed(column, n) for name, column in columns.items()}
+    return [{name: column[i] for name, column in lists.items()} for i in range(n)]
 
 
 def _differences(cell: Cell, tested: Tested) -> dict[str, Any]:
@@ -285,85 +280,31 @@ def _differs(cell: Cell) -> Bools:
     return found
 
 
-def _clustered(cell: Cell) -> dict[str, Any]:
-    """Return how many clusters there are, and what they do to the error, if there are any."""
-    if cell.cluster is None:
-        return {}
-    return {
-        "clusters": cell.units.n_units,
-        "changed_clusters": np.count_nonzero(_units_that_differ(cell), axis=0),
-        "design_effect": design_effect(cell.of_units, cell.moments),
-    }
-
-
-def _of_training(cell: Cell, again: Trained | None) -> dict[str, Any]:
-    """Return whether the systems differ when trained again, if they have several runs."""
-    if again is None:
-        return {}
-    low, high = t_interval(again.moments, cell.settings.alpha)
-    least, most = ends_of(cell.known, *range_of(cell.known, cell.scores))
-    low, high = cut(low, high, least - most, most - least)
-    told = again.p_adjusted <= cell.settings.alpha
-    return {
-        "training_low": low,
-        "training_high": high,
-        "training_p": again.p,
-        "training_p_adjusted": again.p_adjusted,
-        "training_df": np.where(np.isnan(again.p), np.nan, again.moments.degrees),
-        "training_verdict": verdicts(told, cell.moments.mean, rising=cell.rising),
-    }
-
-
-def _units_that_differ(cell: Cell) -> Bools:
-    """Return in which units the systems of each pair differ on a query: (n_units, n_pairs)."""
-    found: Bools = by_cluster(_differs(cell) * 1.0, cell.cluster) > 0
-    return found
+def _n_units_that_differ(cell: Cell) -> Ints:
+    """Return in how many units the systems of each pair differ on a query: (n_pairs,)."""
+    return np.count_nonzero(cell.kind.add_up(_differs(cell) * 1.0), axis=0)
 
 
 def _doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
     """Return why the test and the interval of each pair may be wrong."""
-    if cell.cluster is None:
-        return [doubt_of(one.n, one.changed, one.skewness) for one in pairs]
-    changed = np.count_nonzero(_units_that_differ(cell), axis=0).tolist()
+    changed = _n_units_that_differ(cell).tolist()
     skews = listed(skewness(cell.units, cell.of_units))
     n = cell.units.n_units
     return [doubt_of(n, *one) for one in zip(changed, skews, strict=True)]
 
 
-def _unjudged(cell: Cell, bounds: PairBounds | None) -> dict[str, Any]:
-    """Return bounds of the differences over all grades of the unjudged documents, if known."""
-    if bounds is None:
-        return {}
-    found = bounds.among(cell.queries.rows)
-    return {
-        "unjudged_low": found.low.tolist(),  # some may be infinite
-        "unjudged_high": found.high.tolist(),
-        "unjudged_method": found.method,
-        "unjudged_robust": found.robust,
-    }
-
-
 def _systems(cell: Cell) -> list[System]:
     """Return each system's mean with its own interval, and how much of its ranking is judged."""
     judged = judged_shares(cell.aligned, cell.measure, cell.queries.rows)
-    means = mean_intervals(cell.known, cell.scores, cell.settings.alpha, cell.cluster)
-    rows = zip(cell.aligned.names, means, judged, _runs(cell), strict=True)
-    return [System(name, *own, *share, *runs) for name, own, share, runs in rows]
-
-
-def _runs(cell: Cell) -> list[tuple[dict[str, float] | None, float | None]]:
-    """Return the means of each system's runs, and their standard deviation, if it has several."""
-    if cell.aligned.groups is None:
-        return [(None, None)] * len(cell.aligned.names)
-    at = cell.aligned.measures.index(cell.measure)
-    found: list[tuple[dict[str, float] | None, float | None]] = []
-    for group in cell.aligned.groups:
-        columns = logs(cell.known, group.values[at][cell.queries.rows]).T
-        means = [mean(one) for one in columns]
-        means = [math.exp(one) for one in means] if is_geometric(cell.known) else means
-        sd = float(np.std(means, ddof=1)) if len(means) > 1 else None
-        found.append((dict(zip(group.runs, means, strict=True)), sd))
-    return found
+    means = mean_intervals(cell.known, cell.scores, cell.settings.alpha, cell.kind)
+    rows = [
+        System(name, *own, *share)
+        for name, own, share in zip(cell.aligned.names, means, judged, strict=True)
+    ]
+    for part in cell.aligned.parts:
+        for name, column in part.of_systems(cell).items():
+            rows = [replace(one, **{name: value}) for one, value in zip(rows, column, strict=True)]
+    return rows
 
 
 def _letters(cell: Cell, pairs: Sequence[Pair]) -> list[str]:

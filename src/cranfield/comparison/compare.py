@@ -1,6 +1,7 @@
 """compare: is one system better than another, by how much, how sure is that, and where."""
 
 import math
+from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Never, Unpack
@@ -8,7 +9,6 @@ from typing import Any, Never, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison import training
 from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, Queries, result_of
@@ -17,11 +17,9 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import CORRECTIONS
 from cranfield.comparison.corrections import corrected as adjusted
 from cranfield.comparison.flips import Paired
-from cranfield.comparison.judged_share import unjudged_bounds
 from cranfield.comparison.pair_tests import Tested, pairs_tested
 from cranfield.comparison.randomization import step_down
 from cranfield.comparison.remarks import DRAWN
-from cranfield.comparison.seeds import on_training
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
@@ -32,14 +30,13 @@ from cranfield.comparison.settings import (
     SettingsOptions,
 )
 from cranfield.data.judging import Judging
-from cranfield.errors import OptionError
+from cranfield.extensions import entries, entry
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike
-from cranfield.scoring.joint_bounds import PairBounds
 from cranfield.scoring.slices import Slice, slices_of
 
 
@@ -120,24 +117,20 @@ def compare(
 
 
 def compared(
-    aligned: Aligned, settings: Settings, labels: Any = None, *, unjudged: bool = True
+    aligned: Aligned, settings: Settings, labels: Any = None, *, extras: bool = True
 ) -> Comparison:
     """Compare aligned scores as `compare` does, without warnings.
 
-    `labels` are the `slices` of `compare`: labels of queries. `unjudged`: whether to compute how
-    much unjudged documents may change.
+    `labels` are the `slices` of `compare`: labels of queries. `extras`: whether extensions add
+    what takes long.
     """
     if not settings.all_pairs:
         named = aligned.names[0] if settings.baseline is None else settings.baseline
         settings = replace(settings, baseline=aligned.baseline(named))
-    if aligned.clusters is not None:
-        _check_clusters(settings)
+    aligned.units.check(settings)
     left, right = _pairs(aligned.names, settings.baseline)
-    unknown: list[PairBounds | None] = [None] * len(aligned.measures)
-    if settings.bounds and aligned.groups is not None:
-        raise OptionError("bounds=True applies to single runs: leave it or the groups out")
-    if unjudged:
-        unknown = unjudged_bounds(aligned, left, right, asked=settings.bounds)
+    every_part = [*aligned.parts, *(entry("compare", one)() for one in entries("compare") if extras)]
+    parts = [part.start(aligned, settings, left, right) for part in every_part]
     given = None if labels is None else label_rows(labels)
     slicing, notes = slices_of(given, aligned.query_ids)
     every = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
@@ -149,18 +142,18 @@ def compared(
     tests = pairs_tested([[cell.sample for cell in cells] for cells in all_cells], settings)
     for cells, tested in zip(all_cells, tests, strict=True):
         corrected = _corrected(cells, tested)
-        again = training.corrected([cell.trained for cell in cells], settings)
-        for cell, test, (p, comparisons), bounds, trained in zip(
-            cells, tested, corrected, unknown, again, strict=True
+        more = zip(*(part.of_pairs(cells, settings) for part in parts), strict=True)
+        beside = [ChainMap(*one) for one in more] or [{} for _ in cells]
+        for cell, test, (p, comparisons), columns in zip(
+            cells, tested, corrected, beside, strict=True
         ):
-            results.append(result_of(cell, test, p, comparisons, bounds, trained))
+            results.append(result_of(cell, test, p, comparisons, columns))
         if cells is all_cells[0]:
             notes += _of_families(cells, tested, [pair for pair, _ in corrected])
-    notes += on_training(aligned.groups or ())
+    notes += [note for part in parts for note in part.notes()]
     return Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
 
 
-_OF_CLUSTERS = ("randomization", "t", "bayes")  # the tests that take whole clusters
 MANY_DIFFERENCES = 2_000_000  # pairs x queries: with more, all pairs are compared without flips
 
 
@@ -183,31 +176,17 @@ def every_pair(found: Comparison) -> Comparison:
     aligned, settings = found.aligned, replace(found.settings, baseline=None, all_pairs=True)
     n_pairs, n_queries = math.comb(len(aligned.names), 2), len(aligned.query_ids)
     if n_pairs * n_queries <= MANY_DIFFERENCES or settings.test not in DRAWN:
-        return compared(aligned, settings, unjudged=False)
+        return compared(aligned, settings, extras=False)
     quick: dict[Correction, Correction] = {"maxt": "holm", "rtukey": "tukey"}
     correction = quick.get(settings.correction, settings.correction)
     settings = replace(settings, test="t", correction=correction)
-    of_all = compared(aligned, settings, unjudged=False)
+    of_all = compared(aligned, settings, extras=False)
     text = (
         f"{n_pairs:,} pairs on {n_queries:,} queries are compared by the t-test, which draws no "
         f"flips; those with the baseline by {found.settings.test}."
     )
     note = Note("pairs-by-t", "info", text, count=n_pairs)
     return replace(of_all, data_notes=(*of_all.data_notes, note))
-
-
-def _check_clusters(settings: Settings) -> None:
-    """Raise OptionError for a test or a correction that takes queries as independent."""
-    if settings.test not in _OF_CLUSTERS:
-        raise OptionError(
-            f"test={settings.test!r} takes queries as independent; with clusters, choose one of "
-            f"{', '.join(map(repr, _OF_CLUSTERS))}"
-        )
-    if settings.correction in ("tukey", "rtukey"):
-        raise OptionError(
-            f"correction={settings.correction!r} takes queries as independent; with clusters, "
-            "choose another, such as 'holm' or 'maxt'"
-        )
 
 
 def _pairs(names: Sequence[str], baseline: str | None) -> tuple[Ints, Ints]:

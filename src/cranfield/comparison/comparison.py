@@ -1,5 +1,6 @@
 """Comparison: what compare returns, and its output formats."""
 
+from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -7,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned
-from cranfield.comparison.result import Change, Pair, Result
+from cranfield.comparison.result import MORE, Change, Pair, Result
 from cranfield.comparison.scale import logs
 from cranfield.comparison.score_columns import spelled
-from cranfield.comparison.seed_tables import seeds_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.tables import changes_table, differences_of, means_of, table_of
@@ -22,7 +22,7 @@ from cranfield.render.numbers import some
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
-_COLUMNS = [one.name for one in fields(Pair) if one.name != "changes"]
+_COLUMNS = [one.name for one in fields(Pair) if one.name not in ("changes", "more")] + [*MORE]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +136,8 @@ class Comparison(Shown):
                 some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
                 notes = () if found else self.data_notes  # once
                 found.append(table_of(some, self.settings, notes))
-                found += seeds_of(some[0], self.settings) if label is None else []
+                for part in self.aligned.parts if label is None else ():
+                    found += part.tables(some[0], self.settings)
                 differences = differences_of(some[0], self.settings) if label is None else None
                 if differences is not None:
                     found.append(differences)
@@ -179,27 +180,20 @@ class Comparison(Shown):
         `scores`, and `clusters` if there are any, are in the order of `query_ids`; with several
         runs of a system, so are the scores of each run in `run_scores`.
         """
-        clusters, groups = self.aligned.clusters, self.aligned.groups
+        labels = self.aligned.units.labels
+        parts = [part.to_dict(self.aligned) for part in self.aligned.parts]
         return {
             "settings": self.settings.to_dict(),
             "recipe": dict(self.aligned.recipe),
             "systems": list(self.aligned.names),
             "query_ids": list(self.aligned.query_ids),
-            "clusters": None if clusters is None else list(clusters.labels),
+            "clusters": labels and list(labels),
             "scores": {
                 measure: dict(zip(self.aligned.names, columns.T.tolist(), strict=True))
                 for measure, columns in zip(self.aligned.measures, self.aligned.values, strict=True)
             },
-            "run_scores": None
-            if groups is None
-            else {
-                measure: {
-                    run: column
-                    for one in groups
-                    for run, column in zip(one.runs, one.values[i].T.tolist(), strict=True)
-                }
-                for i, measure in enumerate(self.aligned.measures)
-            },
+            "run_scores": None,
+            **ChainMap(*parts),
             "results": [one.to_dict() for one in self.results],
             "notes": [note.to_dict() for note in self.notes],
         }

@@ -7,8 +7,9 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.anova import Anova
-from cranfield.comparison.flips import Paired, by_cluster
+from cranfield.comparison.flips import Paired
 from cranfield.comparison.significance import TIE, Moments
+from cranfield.comparison.units import Units
 
 FEW = 10  # queries, or queries that differ
 
@@ -75,15 +76,15 @@ def skewness(paired: Paired, moments: Moments) -> Floats:
     return _by(third, np.where(moments.sd > 0, second, 0.0) ** 1.5)
 
 
-def n_uncommon(scores: Floats, cluster: Ints | None = None) -> Ints:
+def n_uncommon(scores: Floats, units: Units) -> Ints:
     """Return how many queries do not have a system's most common score: (n_systems,).
 
-    `scores` are (n_queries, n_systems). With clusters (n_queries,), how many have such a query.
+    `scores` are (n_queries, n_systems). Of units of several queries, how many have such a query.
     """
     rounded = np.round(scores / TIE)
     counted = [np.unique(column, return_counts=True) for column in rounded.T]
     usual = np.array([values[counts.argmax()] for values, counts in counted])
-    found: Ints = np.count_nonzero(by_cluster((rounded != usual) * 1.0, cluster), axis=0)
+    found: Ints = np.count_nonzero(units.add_up((rounded != usual) * 1.0), axis=0)
     return found
 
 

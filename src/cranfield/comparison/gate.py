@@ -22,9 +22,8 @@ from typing import Any, Never, Unpack
 import numpy as np
 
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
-from cranfield.comparison.betting import BETS
 from cranfield.comparison.clustering import Clustering, ClusteringOptions
-from cranfield.comparison.effects import FEW, design_effect, doubt_of, skewness
+from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import MANY
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
 from cranfield.comparison.noninferiority import (
@@ -35,6 +34,7 @@ from cranfield.comparison.noninferiority import (
     unchanged_to_pass,
 )
 from cranfield.comparison.remarks import on_its_mean, up_to
+from cranfield.comparison.result import listed
 from cranfield.comparison.scale import cut, is_geometric
 from cranfield.comparison.settings import (
     Alignment,
@@ -162,11 +162,7 @@ def gate(
             "trained_again=True applies to limits: state a baseline and a margin, or limit=True "
             "(--limit)"
         )
-    if aligned.clusters is not None and settings.test == "bounded":
-        raise OptionError(
-            "test='bounded' takes queries as independent; with clusters, choose one of "
-            "'randomization', 't'"
-        )
+    aligned.units.check(settings)
     others = list(aligned.names)
     notes: list[Note] = []
     contrasts: list[Contrast] = []
@@ -178,7 +174,7 @@ def gate(
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
             contrast_of(
-                *(aligned, measure, baseline, stated, settings.range, settings.test),
+                *(aligned, measure, baseline, stated, settings.range, settings.way),
                 trained_again=settings.trained_again,
             )
             for measure in aligned.measures
@@ -233,9 +229,8 @@ def _recipe(
     aligned: Aligned, settings: GateSettings, ranges: Mapping[str, list[float]]
 ) -> dict[str, Any]:
     """Return what is needed to repeat a gate, apart from the margin and the thresholds."""
-    ids, clusters = aligned.query_ids, aligned.clusters
-    n_units = len(ids) if clusters is None else clusters.n
-    drawn = settings.drawn(n_units)
+    ids, units = aligned.query_ids, aligned.units
+    drawn = settings.drawn(units.n_groups or len(ids))
     return {
         "limit": settings.limit,
         "trained_again": settings.trained_again,
@@ -246,10 +241,10 @@ def _recipe(
         "exact": drawn.exact if drawn else None,
         "seed": settings.seed,
         "ranges": ranges,
-        "bets": BETS if settings.test == "bounded" else None,
+        "bets": settings.way.bets,
         "n_queries": len(ids),
-        "n_clusters": None if clusters is None else n_units,
-        "clusters": None if clusters is None else list(clusters.labels),
+        "n_clusters": units.n_groups,
+        "clusters": units.labels and list(units.labels),
         "queries_sha256": hash_of(ids),
         **aligned.recipe,
     }
@@ -297,7 +292,7 @@ def _verdict(
     n, sd = tested.moments.n, or_none(tested.moments.sd[i])
     units, few = tested.of_units.n, int(tested.changed[i])  # what is tested
     changed = int(np.count_nonzero(contrast.differs[:, i]))
-    margin, is_bounded = contrast.margin, settings.test == "bounded"
+    margin, any_number = contrast.margin, settings.way.any_number
     outcome = outcome_of(tested, i, settings)
     if not changed and contrast.at_worst:  # for example, with judgments of other documents
         outcome = "UNDECIDED"
@@ -307,17 +302,17 @@ def _verdict(
     p = tested.p_above[0, i]
     if settings.equivalence:
         p = np.maximum(p, tested.p_below[2, i])
-    # Where nothing differs, only the bounded test has a result.
-    silent = not changed and not is_bounded
+    # Where nothing differs, only a test for any number of differences has a result.
+    silent = not changed and not any_number
     needed = None
-    if outcome == "UNDECIDED" and changed and sd is not None and not is_bounded:
+    if outcome == "UNDECIDED" and changed and sd is not None and not any_number:
         # With fewer, too few queries would differ.
         differing = math.ceil(FEW * units / few) if few < FEW else 0
         added = [(float(one.variance[i]), float(one.degrees[i])) for one in contrast.seeds]
         needed = queries_to_pass(settings, margin, float(tested.of_units.sd[i]), added)
         if needed is not None:
             needed = max(needed, differing)
-            needed = needed if contrast.cluster is None else math.ceil(needed * n / units)
+            needed = needed if contrast.units.n_groups is None else math.ceil(needed * n / units)
     kept = settings.changes
     if kept is None and few < FEW:
         kept = changed
@@ -345,18 +340,13 @@ def _verdict(
         scale="ratio" if is_geometric(contrast.known) else "difference",
         method=tested.method[i],
         changes=_changes(contrast, i, query_ids, kept),
-        **({} if contrast.cluster is None else _clustered(tested, i)),
+        **{
+            name: listed(column)[i] if isinstance(column, np.ndarray) else column
+            for name, column in contrast.units.columns(
+                tested.of_units, tested.moments, tested.changed
+            ).items()
+        },
     )
-
-
-def _clustered(tested: Held, i: int) -> dict[str, Any]:
-    """Return how many clusters there are, how many changed, and what they do to the error."""
-    effect = design_effect(tested.of_units, tested.moments)
-    return {
-        "clusters": tested.of_units.n,
-        "changed_clusters": int(tested.changed[i]),
-        "design_effect": or_none(effect[i]),
-    }
 
 
 def _changes(contrast: Contrast, i: int, query_ids: Sequence[str], most: int) -> tuple[Change, ...]:
@@ -385,7 +375,7 @@ def _notes(
         yield from _notes_on(one, by_measure[one.measure], settings)
     for contrast in contrasts:
         of_this = [one for one in verdicts if one.measure == contrast.measure]
-        if settings.test != "bounded":
+        if not settings.way.any_number:
             yield from _ill_shaped(contrast, of_this, settings)
         value, measure, stated = contrast.base_mean, contrast.measure, contrast.given
         below_0 = min(contrast.base.min(), contrast.scores.min()) < 0
@@ -424,7 +414,7 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
     if not one.changed:
         said = f"identical on {'all ' * (one.n > 1)}{queries_of(one.n)}."
         most = contrast.most
-        if one.margin < most < math.inf and settings.test != "bounded":
+        if one.margin < most < math.inf and not settings.way.any_number:
             needed = unchanged_to_pass(settings.alpha, one.margin, most)
             are = "are that many" if one.n >= needed else f"are {one.n:,}"
             lose = f"lose as much as {most:.4g}"
@@ -437,10 +427,12 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
                 f"{loss}; these {are}."
             )
         yield Note("identical", "info", said, one.n, named)
-    elif (few := one.changed_units) < FEW and settings.test != "bounded":
+    elif (few := one.changed_units) < FEW and not settings.way.any_number:
         verb = "differs" if few == 1 else "differ"
         rare = "difference" if settings.equivalence else "loss"
-        of_all = queries_of(one.n) if one.clusters is None else number_of(one.clusters, "cluster")
+        units = contrast.units
+        n_units = units.n_groups or one.n
+        of_all = number_of(n_units, units.word, units.words)
         said = f"only {few} of {of_all} {verb}"
         if one.outcome == "PASS":
             mean = "the same" if settings.equivalence else "not lower"
@@ -465,7 +457,7 @@ def _ill_shaped(
     """Yield a note on each system that has one difference on all queries, or skewed ones."""
     weights = np.ones(len(contrast.base)) if contrast.weights is None else contrast.weights
     paired = contrast.paired(contrast.gains + contrast.margin * weights[:, None])
-    units = "queries" if contrast.cluster is None else "clusters"
+    units = contrast.units.words
     skews = skewness(paired, Moments.of(paired))
     for one, skew in zip(verdicts, skews.tolist(), strict=True):
         doubt = doubt_of(paired.n_units, one.changed_units, skew)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Unpack
 
 from cranfield.comparison.clustering import Clustering, ClusteringOptions, Level, LevelOptions
-from cranfield.comparison.clusters import clusters_of
+from cranfield.extensions.clusters.clusters import clusters_of
 from cranfield.comparison.mean_interval import mean_intervals, on_intervals
 from cranfield.comparison.remarks import of_few
 from cranfield.comparison.score_columns import columns_of, known_measure, without_number
@@ -127,16 +127,14 @@ def intervals(scores: Scores | Systems, **options: Unpack[IntervalOptions]) -> I
         known = known_measure(measure)
         if not _has_mean(known):
             continue
-        clusters, on_clusters = clusters_of(clustering, query_ids)
-        code = None if clusters is None else clusters.code
-        ((mean, low, high),) = mean_intervals(known, values[:, None], alpha, code)
-        n = None if clusters is None else clusters.n
+        units, on_clusters = clusters_of(clustering, query_ids)
+        ((mean, low, high),) = mean_intervals(known, values[:, None], alpha, units)
+        n = units.n_groups
         means.append(MeanWithInterval(name, measure, len(query_ids), n, mean, low, high))
-        units = "queries" if n is None else "clusters of queries"
         on_data = [*on_clusters]
         if low is not None:
-            on_data += of_few(n or len(query_ids), units)
-            on_data += on_intervals(values[:, None], [f"{name} {measure}"], code)
+            on_data += of_few(n or len(query_ids), units.of_queries)
+            on_data += on_intervals(values[:, None], [f"{name} {measure}"], units)
         notes += [one for one in on_data if one not in notes]
     left_out = [str(one) for one in systems.measures if not _has_mean(one)]
     if left_out:

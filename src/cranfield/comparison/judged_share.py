@@ -1,20 +1,14 @@
 """The share of each system's documents that is judged, and what the others may change."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from cranfield.arrays.ranked import Bools, Ints, mean
+from cranfield.arrays.ranked import Bools, mean
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.result import Result
 from cranfield.comparison.score_columns import known_measure
 from cranfield.comparison.settings import Settings
 from cranfield.measures import parse
-from cranfield.measures.parameters import Depth
 from cranfield.render.numbers import interval, some
-from cranfield.scoring.joint_bounds import PairBounds, pair_bounds
-from cranfield.scoring.scores import Systems
 
 _APART = 0.05
 
@@ -29,37 +23,6 @@ def judged_shares(aligned: Aligned, measure: str, rows: Bools) -> list[tuple[flo
     judged = aligned.judged[aligned.measures.index(measure)]
     shares = [mean(column) for column in judged[rows].T]
     return [(one, one < max(shares) - _APART) for one in shares]
-
-
-def unjudged_bounds(
-    aligned: Aligned, left: Ints, right: Ints, *, asked: bool
-) -> list[PairBounds | None]:
-    """Return the bounds of each pair's difference, for each measure, with those of each query.
-
-    Unless `asked` for, only where a system's judged share is low and bounds are quick to compute.
-    """
-    source = aligned.source
-    everywhere = np.ones(len(aligned.query_ids), np.bool_)
-    wanted = [
-        i
-        for i, name in enumerate(aligned.measures)
-        if asked
-        or (
-            isinstance(getattr(aligned.known(name), "cutoff", None), Depth)
-            and any(is_little for _, is_little in judged_shares(aligned, name, everywhere))
-        )
-    ]
-    if source is None or not wanted or not len(left):
-        return [None] * len(aligned.measures)
-    systems = Systems(
-        replace(one, measures=tuple(one.measures[i] for i in wanted), values=one.values[:, wanted])
-        for one in source.systems.values()
-    )
-    bounds = pair_bounds(
-        source.qrels, source.runs, systems, left, right, aligned.query_ids, separate=asked
-    )
-    by_measure = dict(zip(wanted, bounds, strict=True))
-    return [by_measure.get(i) for i in range(len(aligned.measures))]
 
 
 def on_judged(results: Sequence[Result], settings: Settings) -> list[str]:

@@ -306,7 +306,7 @@ def averaged(
         seed=settings.seed,
         tie=settings.tie,
     )
-    comparisons = {name: compared(one, of_each, unjudged=False) for name, one in aligned.items()}
+    comparisons = {name: compared(one, of_each, extras=False) for name, one in aligned.items()}
     results = [_result(aligned, complete, settings, baseline, *one) for one in _measures(aligned)]
     said += _doubts(aligned, results, settings)
     said += [

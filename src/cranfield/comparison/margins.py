@@ -8,11 +8,10 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.alignment import Aligned
-from cranfield.comparison.betting import Reach
 from cranfield.comparison.noninferiority import Question
 from cranfield.comparison.scale import ends_of, is_geometric, logs, outside, possible
-from cranfield.comparison.seeds import Spread, spread_of
-from cranfield.comparison.settings import GateTest
+from cranfield.extensions.seeds.seeds import Spread, spread_of
+from cranfield.comparison.gate_tests import GateTest
 from cranfield.errors import InputError, OptionError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -135,7 +134,7 @@ def contrast_of(
         size,
         weights,
         whole=over_all(known, base) * (1 if rising else -1),
-        cluster=None if aligned.clusters is None else aligned.clusters.code,
+        units=aligned.units,
         seeds=_seeds(aligned, measure, at) if trained_again else (),
         measure=measure,
         known=known,
@@ -146,14 +145,13 @@ def contrast_of(
         range=ends,
     )
     _refuse_all_of_it(contrast, baseline)
-    return replace(contrast, reach=_reach(contrast)) if test == "bounded" else contrast
+    return replace(contrast, reach=test.reach(contrast))
 
 
 def _seeds(aligned: Aligned, measure: str, baseline: int) -> tuple[Spread, Spread]:
     """Return what seeds add to the means of the others, and, for each, to the baseline's."""
-    cluster = None if aligned.clusters is None else aligned.clusters.code
     place = aligned.measures.index(measure)
-    every = spread_of(aligned.groups or (), aligned.known(measure), place, cluster)
+    every = spread_of(aligned.groups or (), aligned.known(measure), place, aligned.units)
     others = [i for i in range(len(aligned.names)) if i != baseline]
     return every.among(others), every.among([baseline] * len(others))
 
@@ -192,16 +190,16 @@ def scores_range(
     known, values = aligned.known(measure), aligned.column(measure)
     low, high = stated or possible(known)
     if not math.isfinite(high - low):
-        if test == "bounded":
+        if test.needs_range:
             raise OptionError(
-                f"test='bounded': the least and the greatest {measure} of a query are not known; "
+                f"test={test.name!r}: the least and the greatest {measure} of a query are not known; "
                 "state them: range=(0, 1), --range 0,1"
             )
         return None
     wrong = outside(values, low, high)
     if not len(wrong):
         return low, high
-    if stated is None and test != "bounded":  # in another unit, such as percent
+    if stated is None and not test.needs_range:  # in another unit, such as percent
         return None
     query, system = wrong[0].tolist()
     raise InputError(
@@ -209,18 +207,6 @@ def scores_range(
         f"{values[query, system]:g}: expected a score from {low:g} to {high:g}",
         hint="Scores in another unit have another range: range=(0, 100), --range 0,100.",
     )
-
-
-def _reach(contrast: Contrast) -> Reach:
-    """Return how far differences may lie from bounds, given the range of scores."""
-    low = contrast.ends[0]
-    if contrast.weights is not None and low < 0:
-        raise OptionError(
-            f"margin={contrast.given.stated!r}: as a share, it needs scores of at least 0 for the "
-            f"test 'bounded', but {contrast.measure} may be {low:g}; state a number"
-        )
-    whole = None if contrast.weights is None else contrast.base_mean
-    return Reach(*contrast.ends, contrast.rising, whole)
 
 
 def _refuse_all_of_it(contrast: Contrast, baseline: str) -> None:

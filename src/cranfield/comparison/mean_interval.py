@@ -3,43 +3,41 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from cranfield.arrays.ranked import Floats, Ints, mean
+from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.effects import FEW, doubt_of, n_uncommon, skewness
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.significance import Moments, t_interval
+from cranfield.comparison.units import EACH_QUERY, Units
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import or_none
 
 
 def on_intervals(
-    scores: Floats, names: Sequence[str], cluster: Ints | None = None, units: str = "queries"
+    scores: Floats, names: Sequence[str], units: Units = EACH_QUERY
 ) -> Iterator[Note]:
     """Yield a note on each system whose interval may be too narrow.
 
-    `scores` are (n_queries, n_systems), `cluster` as for `mean_intervals`. Fewer than 10 units have
-    a note of their own.
+    `scores` are (n_queries, n_systems). Fewer than 10 units have a note of their own.
     """
-    paired = Paired.of(scores)
-    paired = paired if cluster is None else paired.summed(cluster)
-    n, others = paired.n_units, n_uncommon(scores, cluster)
+    paired = units.pair_up(Paired.of(scores))
+    n, others = paired.n_units, n_uncommon(scores, units)
     if n < FEW:
         return
-    units = units if cluster is None else "clusters"
     skews = skewness(paired, Moments.of(paired))
     for name, rare, skew in zip(names, others.tolist(), skews.tolist(), strict=True):
         if rare < FEW:
             same = "All" if rare == 0 else f"All but {rare}"
             text = (
-                f"{same} of {n:,} {units} have the same score: the interval is too narrow, and "
+                f"{same} of {n:,} {units.words} have the same score: the interval is too narrow, and "
                 "rare other scores are not ruled out."
             )
             yield Note("few-scores", "warning", text, rare, name)
         elif doubt_of(n, rare, skew) == "skewed":
             text = (
                 f"Skewed scores ({skew:+.1f}): the interval misses the true mean more often than "
-                f"it says; {math.ceil(25 * skew**2):,} {units} would be enough."
+                f"it says; {math.ceil(25 * skew**2):,} {units.words} would be enough."
             )
             yield Note("skewed", "warning", text, n, name)
 
@@ -48,12 +46,11 @@ MeanInterval = tuple[float, float | None, float | None]  # a mean, and the ends 
 
 
 def mean_intervals(
-    measure: Measure | None, scores: Floats, alpha: float, cluster: Ints | None = None
+    measure: Measure | None, scores: Floats, alpha: float, units: Units = EACH_QUERY
 ) -> list[MeanInterval]:
     """Return each system's mean and the ends of its 1 - alpha interval, by Student's t.
 
-    `scores` are (n_queries, n_systems). `cluster` (n_queries,) numbers the clusters of queries that
-    depend on one another from 0: the error is then cluster-robust. Ends are cut to the range of
+    `scores` are (n_queries, n_systems). Ends are cut to the range of
     scores. With one query there is no interval. For a measure with a geometric mean, the mean and
     the ends are computed from logarithms and transformed back.
 
@@ -67,8 +64,7 @@ def mean_intervals(
     """
     compared = logs(measure, scores)
     means = [mean(column) for column in compared.T]
-    paired = Paired.of(compared)
-    own = Moments.of(paired if cluster is None else paired.summed(cluster))
+    own = Moments.of(units.pair_up(Paired.of(compared)))
     low, high = t_interval(own, alpha) if own.n > 1 else (own.sd, own.sd)
     low, high = cut(low, high, *ends_of(measure, *range_of(measure, scores)))
     found = [*zip(means, low.tolist(), high.tolist(), strict=True)]

@@ -3,20 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.comparison.betting import Reach, bounded, wealth
 from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.effects import FEW
-from cranfield.comparison.flips import MANY, Flips, Paired, by_cluster
+from cranfield.comparison.flips import MANY, Flips, Paired
 from cranfield.comparison.power import MOST_QUERIES, queries_for
 from cranfield.comparison.randomization import one_sided
-from cranfield.comparison.seeds import Spread
+from cranfield.extensions.seeds.seeds import Spread
 from cranfield.comparison.settings import Added, Design, GateSettings
 from cranfield.comparison.significance import TIE, Moments, fieller, student
+from cranfield.comparison.units import EACH_QUERY, Units
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 # How the randomization test's limits and p-values were computed: by all possible flips, by all that
@@ -34,8 +34,8 @@ class Question:
     weights: Floats | None = None  # if the margin is a share: the baseline's scores, with mean 1
     # The baseline's mean, by which these were divided; where less is better, with its sign turned.
     whole: float = math.nan
-    reach: Reach | None = None  # for the bounded test
-    cluster: Ints | None = None  # (n_queries,) of each query, numbered from 0; None: independent
+    reach: Any = None  # what the test has to know of the differences, if anything
+    units: Units = EACH_QUERY
     # What other seeds add to the variances of the systems' means, and to that of the baseline, if
     # there is one; empty: the question is about these models.
     seeds: Sequence[Spread] = ()
@@ -52,12 +52,11 @@ class Question:
 
     def paired(self, gains: Floats) -> Paired:
         """Return differences of the queries (n_queries, n) as what is tested, such as clusters."""
-        found = Paired.of(gains)
-        return found if self.cluster is None else found.summed(self.cluster)
+        return self.units.pair_up(Paired.of(gains))
 
     def of_units(self, values: Floats) -> Floats:
         """Return the values of what is tested, in the unit of a mean: (n_units, n)."""
-        found = by_cluster(values, self.cluster)
+        found = self.units.add_up(values)
         return found * (len(found) / len(values))
 
     @property
@@ -69,7 +68,7 @@ class Question:
     @property
     def changed_units(self) -> Ints:
         """How many queries, or clusters with a query, differ: (n_systems,)."""
-        found: Ints = np.count_nonzero(by_cluster(self.differs * 1.0, self.cluster), axis=0)
+        found: Ints = np.count_nonzero(self.units.add_up(self.differs * 1.0), axis=0)
         return found
 
 
@@ -96,23 +95,25 @@ def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
     gains, alpha, k = question.gains, settings.alpha, question.gains.shape[1]
     bounds = np.repeat([[-question.margin], [0.0], [question.margin]], k, axis=1)
     moments = of_units = Moments.of(Paired.of(gains))
-    if question.cluster is not None:
+    if question.units.n_groups is not None:
         of_units = Moments.of(question.paired(gains))
     n, changed = of_units.n, question.changed_units
     drawn = settings.drawn(n)
     method: GateMethod | None = None
     if question.reach is not None:
-        shown = _told(bounded(gains, bounds, question.reach, alpha, question.weights), alpha)
+        shown = _told(
+            settings.way.shown(gains, bounds, question.reach, alpha, question.weights), alpha
+        )
     elif n < 2:
         none = np.full((3, k), np.nan)
         shown = _told((none[0], none[0], none, none), alpha)
     elif drawn is None or question.seeds:
         shown = _t(question, of_units, bounds, settings)
-    elif n > many and question.cluster is None:
+    elif n > many and question.units.n_groups is None:
         return _of_many(question, moments, changed, bounds, settings, drawn)
     else:
         weights = question.weights
-        if question.cluster is not None:  # a bound applies to each cluster as to its queries
+        if question.units.n_groups is not None:  # a bound applies to each as to its queries
             each = np.ones(len(gains)) if weights is None else weights
             weights = question.of_units(each[:, None])[:, 0]
         shown = _told(one_sided(question.of_units(gains), bounds, drawn, alpha, weights), alpha)
@@ -156,7 +157,7 @@ def outcome_of(tested: Held, i: int, settings: GateSettings) -> Outcome:
     passed, failed = above[0], below[1]
     if settings.equivalence:
         passed, failed = passed and below[2], below[0] or above[2]
-    if settings.test != "bounded":
+    if not settings.way.any_number:
         changed, difference = tested.changed[i], tested.moments.mean[i]
         if not changed:
             return "PASS"
@@ -164,14 +165,6 @@ def outcome_of(tested: Held, i: int, settings: GateSettings) -> Outcome:
         if passed and changed < FEW and doubtful:
             return "UNDECIDED"
     return "PASS" if passed else "FAIL" if failed else "UNDECIDED"
-
-
-def least_p(settings: GateSettings, n: int) -> float:
-    """Return the least p-value that n queries can give, for any differences."""
-    if settings.test == "bounded":
-        return math.exp(-wealth(np.ones(n), -1.0))
-    drawn = settings.drawn(n)
-    return 2.0**-n if drawn is None or drawn.exact else 1 / (drawn.drawn + 1)
 
 
 def queries_to_pass(

@@ -8,6 +8,7 @@ from cranfield.comparison.flips import MANY, Flips
 from cranfield.comparison.result import Pair
 from cranfield.comparison.sequential import CLEAR, STOP
 from cranfield.comparison.settings import Settings
+from cranfield.comparison.units import Units
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import number, number_of, probability, some
@@ -43,6 +44,7 @@ def remarks_on(
     flips: Flips,
     settings: Settings,
     comparisons: int,
+    units: Units,
     *,
     rising: bool,
 ) -> Iterator[Note]:
@@ -52,17 +54,15 @@ def remarks_on(
     """
     n, alpha = flips.n_units, settings.alpha
     if n == 1:
-        unit = "cluster" if pairs and pairs[0].clusters else "query"
-        one = f"One {unit} cannot show whether a difference is due to chance: there is no test."
+        one = f"One {units.word if pairs else 'query'} cannot show whether a difference is due to chance: there is no test."
         yield Note("few-queries", "warning", one, 1)
         return
 
     if pairs:
         n_clear = sum(one.method == "bound" for one in pairs)  # without any flip
         if n_clear < len(pairs):
-            units = "queries" if pairs[0].clusters is None else "clusters of queries"
-            yield from _of_so_few(flips, units, settings, comparisons, some_clear=n_clear > 0)
-        yield from _doubts(pairs, doubts, settings)
+            yield from _of_so_few(flips, units.of_queries, settings, comparisons, some_clear=n_clear > 0)
+        yield from _doubts(pairs, doubts, settings, units)
         yield from _of_so_many(pairs, settings)
     if settings.test in _OTHER_QUESTIONS:
         yield Note("not-the-mean", "info", _OTHER_QUESTIONS[settings.test])
@@ -173,14 +173,13 @@ def _of_so_many(pairs: Sequence[Pair], settings: Settings) -> Iterator[Note]:
 
 
 def _doubts(
-    pairs: Sequence[Pair], doubts: Sequence[Doubt | None], settings: Settings
+    pairs: Sequence[Pair], doubts: Sequence[Doubt | None], settings: Settings, kind: Units
 ) -> Iterator[Note]:
     """Yield notes on the pairs whose test and interval may be wrong."""
     of: dict[Doubt | None, list[Pair]] = {}
     for pair, doubt in zip(pairs, doubts, strict=True):
         of.setdefault(doubt, []).append(pair)
-    in_clusters = pairs[0].clusters is not None
-    n, units = pairs[0].clusters or pairs[0].n, "clusters" if in_clusters else "queries"
+    n, units = kind.n_groups or pairs[0].n, kind.words
     said: tuple[tuple[Doubt, str, str], ...] = (
         ("identical", f"Identical on all {pairs[0].n:,} queries", "differ"),
         (

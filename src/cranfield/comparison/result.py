@@ -1,7 +1,7 @@
 """Results of a comparison: systems, pairs of them, and one measure's result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -9,6 +9,8 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.scale import is_geometric
 from cranfield.comparison.score_columns import known_measure
+from cranfield.comparison.units import EACH_QUERY, Units
+from cranfield.extensions import entries
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.render.numbers import or_none
@@ -17,6 +19,7 @@ Outcome = Literal["better", "worse"]
 # How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
 # known; or without flips, as an upper bound.
 Method = Literal["exact", "drawn", "sequential", "bound"]
+MORE = entries("pair")  # the names of what extensions add to a pair
 Scale = Literal["difference", "ratio"]
 
 
@@ -118,17 +121,6 @@ class Pair:
     cliff: float  # Cliff's delta, of unpaired scores
     dominance: float  # (wins - losses) / n
     superiority: float  # (wins + ties / 2) / n
-    clusters: int | None = None  # of the queries, if whole clusters were tested
-    changed_clusters: int | None = None  # those with a query on which the two differ
-    design_effect: float | None = None  # variance of the difference / that of independent queries
-    # Where systems are means of several runs: of training them again with other seeds. None where
-    # a system has one run, unless it is deterministic.
-    training_low: float | None = None  # the interval of the difference
-    training_high: float | None = None
-    training_p: float | None = None
-    training_p_adjusted: float | None = None
-    training_df: float | None = None  # degrees of freedom of t
-    training_verdict: Outcome | None = None
     rank_biserial: float | None = None  # of Wilcoxon's ranks, with that test
     probability_better: float | None = None  # with a rope, or test="bayes"
     probability_same: float | None = None
@@ -136,10 +128,19 @@ class Pair:
     # The difference that a t-test finds with 80 % power on this many queries, at the level after
     # Holm's or Bonferroni's correction; with other corrections, before it.
     detectable: float | None = None
-    unjudged_low: float | None = None  # the difference, for any grades of unjudged documents
-    unjudged_high: float | None = None
-    unjudged_method: str | None = None
-    unjudged_robust: bool | None = None  # whether its sign is the same for all grades
+    more: Mapping[str, Any] = field(default_factory=dict)  # by name, what extensions add
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what an extension adds; None where it was not asked for."""
+        if name not in MORE:
+            raise AttributeError(f"a pair has no {name!r}")
+        return self.more.get(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every value by its name, as for JSON."""
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "more"}
+        own["changes"] = [asdict(one) for one in self.changes]
+        return {**own, **{name: self.more.get(name) for name in MORE}}
 
 
 class _OfTwo(Protocol):
@@ -221,7 +222,12 @@ class Result(Pairs[Pair]):
     comparisons: int  # in the family that p-values are adjusted for
     letters: Sequence[str] | None  # systems that share one do not differ; for all pairs
     notes: tuple[Note, ...]  # on how far to trust it
-    n_clusters: int | None = None  # of the queries; None: they were taken as independent
+    units: Units = EACH_QUERY  # what was taken as independent
+
+    @property
+    def n_clusters(self) -> int | None:
+        """The number of clusters of queries; None where each query is alone."""
+        return self.units.n_groups
 
     @property
     def of(self) -> str:
@@ -246,12 +252,12 @@ class Result(Pairs[Pair]):
             "slice": self.slice,
             "higher_is_better": self.rising,
             "queries": len(self.query_ids),
-            "clusters": self.n_clusters,
+            "clusters": self.units.n_groups,
             **({} if self.slice is None else {"query_ids": list(self.query_ids)}),
             "queries_sha256": self.queries_hash,
             "comparisons": self.comparisons,
             "systems": [asdict(one) for one in self.systems],
-            "pairs": [asdict(one) for one in self.pairs],
+            "pairs": [one.to_dict() for one in self.pairs],
         }
         if self.letters is not None:
             names = [one.name for one in self.systems]

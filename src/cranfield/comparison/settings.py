@@ -7,6 +7,8 @@ from typing import Any, Literal, TypedDict
 
 from cranfield.comparison.anova import PERMUTATIONS
 from cranfield.comparison.clustering import ALPHA
+from cranfield.comparison.gate_tests import NAMES as GATE_TESTS
+from cranfield.comparison.gate_tests import GateTest, gate_test
 from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
@@ -28,7 +30,6 @@ Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by"
 CollectionTest = Literal["randomization", "t"]
 CollectionCorrection = Literal["holm", "maxt", "bonferroni", "bh", "by", "none"]
 Family = Literal["measure", "all"]
-GateTest = Literal["randomization", "t", "bounded"]
 Undecided = Literal["pass", "fail"]
 Differing = Literal["error", "allow"]
 Missing = Literal["error", "zero", "drop"]
@@ -333,12 +334,13 @@ class GateSettings(Options):
     alpha: float = option(
         0.05, "The probability that a system at the margin passes, below 0.5.", share(0.5)
     )
-    test: GateTest = option(
+    test: str = option(
         "randomization",
         'The test of each difference. "randomization" flips the signs of the differences; "t" is '
         'the paired t test; "bounded" holds for any number of queries, however rare the losses, '
         "and however often one looks (Waudby-Smith & Ramdas, JRSS-B 2024), but needs two to three "
         "times as many queries.",
+        GATE_TESTS,
     )
     flips: int = option(*_FLIPS)
     seed: int = option(*_SEED)
@@ -381,11 +383,12 @@ class GateSettings(Options):
                 "(--at-least)"
             )
 
-        if self.trained_again and self.test == "bounded":
-            raise OptionError(
-                "test='bounded' is about single models; training them again is tested by t: leave "
-                "one of the two out"
-            )
+        self.way.check(self)
+
+    @property
+    def way(self) -> GateTest:
+        """The test."""
+        return gate_test(self.test)
 
     def drawn(self, n_queries: int) -> Flips | None:
         """Return the flips of the queries' signs; None for a test without flips."""
@@ -621,7 +624,7 @@ class GateSettingsOptions(TypedDict, total=False):
 
     equivalence: bool
     alpha: float
-    test: GateTest
+    test: str
     flips: int
     seed: int
     range: tuple[float, float] | None

@@ -106,8 +106,8 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
     all_pairs = settings.baseline is None and several
     yield Column(str(first.label), lambda one: str(one.result.slice), wanted=sliced)
     yield Column("queries", lambda one: f"{len(one.result.query_ids):,}", wanted=sliced)
-    clustered = sliced and first.n_clusters is not None
-    yield Column("clusters", lambda one: f"{one.result.n_clusters:,}", wanted=clustered)
+    grouped = sliced and first.units.n_groups is not None
+    yield Column(first.units.words, lambda one: f"{one.result.units.n_groups:,}", wanted=grouped)
     yield Column("", lambda one: f"{one.place}", wanted=all_pairs and not sliced)
     yield Column("system", lambda one: one.system.name)
     yield Column(
@@ -209,7 +209,7 @@ def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]
         "deff",
         lambda pair: number(pair.design_effect, 2),
         "deff: the design effect, by which the clusters change the variance of the difference.",
-        first.n_clusters is not None,
+        first.units.n_groups is not None,
     )
     yield column(
         "changed",
@@ -272,12 +272,12 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
 
 
 def _by_student(result: Result) -> str:
-    return "Student's t" if result.n_clusters is None else "Student's t, cluster-robust"
+    return result.units.error
 
 
 def _queries(result: Result) -> str:
     """Return how many queries a result has, and in how many clusters."""
-    return queries_of(len(result.query_ids), result.n_clusters)
+    return queries_of(len(result.query_ids), result.units.n_groups)
 
 
 def test_of(results: Sequence[Result], settings: Settings) -> str:
@@ -287,8 +287,8 @@ def test_of(results: Sequence[Result], settings: Settings) -> str:
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}
         most = "up to " if methods & {"sequential", "bound"} else ""
-        clustered = results[0].n_clusters is not None
-        flips, units = ("flips of clusters", "clusters") if clustered else ("flips", "queries")
+        units = results[0].units.words
+        flips = "flips" if results[0].units.n_groups is None else f"flips of {units}"
         drawn = f"{most}{settings.flips:,} {flips}, seed {settings.seed}"
         drawn += f"; exact up to 20 {units}" if any(exact) else ""
         said += f", exact: all {flips}" if all(exact) else f", {drawn}"

@@ -15,13 +15,12 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import Aligned, named_texts
-from cranfield.comparison.betting import Reach
 from cranfield.comparison.effects import FEW, doubt_of, n_uncommon, skewness
 from cranfield.comparison.margins import over_all, scores_range
 from cranfield.comparison.noninferiority import GateMethod, Held, Outcome, Question, hold
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.scale import ends_of, is_geometric, logs
-from cranfield.comparison.seeds import Spread, spread_of
+from cranfield.extensions.seeds.seeds import Spread, spread_of
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import Moments
 from cranfield.errors import MeasureError, OptionError
@@ -120,7 +119,7 @@ def thresholds_of(
         for one, shown in zip(asked, held, strict=True)
     ]
     notes = [note for one in asked for note in on_its_mean(one.known)]
-    if settings.limit and settings.test != "bounded":
+    if settings.limit and not settings.way.any_number:
         notes += [note for one in asked for note in _doubts(one, systems, found)]
     return found, notes
 
@@ -142,7 +141,7 @@ class _Asked:
 
         Where clusters are tested, how many clusters have such a query.
         """
-        return n_uncommon(self.scores, self.question.cluster)
+        return n_uncommon(self.scores, self.question.units)
 
 
 def _asked(
@@ -151,23 +150,20 @@ def _asked(
     if measure not in aligned.measures:
         raise MeasureError(f"{measure} has texts as values, and no mean that could reach a number")
     known, scores = aligned.known(measure), aligned.column(measure)[:, at]
-    low, high = scores_range(aligned, measure, settings.range, settings.test) or (
+    low, high = scores_range(aligned, measure, settings.range, settings.way) or (
         -math.inf,
         math.inf,
     )
     _refuse(aligned, measure, least, low, high)
     compared = logs(known, scores)
     number = float(logs(known, np.array([least]))[0])
-    reach = None
-    if settings.test == "bounded":
-        reach = Reach(*ends_of(known, low, high), against=number)
-    cluster = None if aligned.clusters is None else aligned.clusters.code
+    reach = settings.way.reach_of_scores(*ends_of(known, low, high), number)
     seeds: tuple[Spread, ...] = ()
     if settings.trained_again:
         index = aligned.measures.index(measure)
-        of_all = spread_of(aligned.groups or (), known, index, cluster)
+        of_all = spread_of(aligned.groups or (), known, index, aligned.units)
         seeds = (of_all.among(at),)
-    question = Question(compared - number, 0.0, reach=reach, cluster=cluster, seeds=seeds)
+    question = Question(compared - number, 0.0, reach=reach, units=aligned.units, seeds=seeds)
     return _Asked(measure, known, least, scores, (low, high), question)
 
 
@@ -196,7 +192,7 @@ def _threshold(
     outcome: Outcome = "PASS" if reached else "FAIL"
     lower = upper = p = None
     if held is not None:
-        few = settings.test != "bounded" and asked.others[i] < FEW
+        few = not settings.way.any_number and asked.others[i] < FEW
         outcome = "PASS" if held.above[0, i] and not few else "UNDECIDED"
         if held.below[0, i] and not reached:
             outcome = "FAIL"
@@ -231,15 +227,15 @@ def _doubts(asked: _Asked, systems: Sequence[str], found: Iterable[Threshold]) -
         named = f"{one.system} ({one.measure})"
         if others < FEW:
             same = "all of" if others == 0 else f"all but {others} of"
-            if asked.question.cluster is not None and others:
-                same = f"all queries but those of {number_of(others, 'cluster')}, of"
+            if asked.question.units.n_groups is not None and others:
+                same = f"all queries but those of {number_of(others, asked.question.units.word)}, of"
             said = (
                 f"{same} {queries_of(one.n)} have the same score: neither the limits nor p hold, "
                 "and rare low scores are not ruled out. The test 'bounded' is valid for any scores."
             )
             yield Note("few-scores", "warning", said, others, named)
         elif doubt_of(paired.n_units, others, skew) == "skewed" and skew < 0:
-            units = "queries" if asked.question.cluster is None else "clusters"
+            units = asked.question.units.words
             said = (
                 f"a few low scores (skewness {skew:+.1f}) make the lower limit too high; "
                 f"{math.ceil(25 * skew**2):,} {units} would be enough."

@@ -9,7 +9,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import floored_log
 from cranfield.comparison.effects import FEW
-from cranfield.comparison.noninferiority import GateMethod, Outcome, least_p
+from cranfield.comparison.noninferiority import GateMethod, Outcome
 from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.thresholds import Threshold, lowest_table, table_of
@@ -277,7 +277,7 @@ def _columns(found: Gate) -> Iterator[Column]:
 
     rule, of_p = _rules(found)
     such = "a different" if settings.equivalence else "a lower"
-    few = any(0 < one.changed_units < FEW for one in verdicts) and settings.test != "bounded"
+    few = any(0 < one.changed_units < FEW for one in verdicts) and not settings.way.any_number
     in_clusters = any(one.clusters is not None for one in verdicts)
     units = "clusters" if in_clusters else "queries"
     rare = f"Where fewer than {FEW} {units} differ, no system with {such} mean passes." * few
@@ -372,7 +372,7 @@ def _no_limit(found: Gate) -> str:
     if settings.test == "t":
         return "-: no limit: too few differences, all of them equal, for a t test."
     n_clusters = found.recipe["n_clusters"]
-    if least_p(settings, n_clusters or found.recipe["n_queries"]) > settings.alpha:
+    if settings.way.least_p(settings, n_clusters or found.recipe["n_queries"]) > settings.alpha:
         few = "queries" if n_clusters is None else "clusters"
         few += ", or flips," if settings.test == "randomization" else ""
         return (
@@ -397,7 +397,7 @@ def _title(found: Gate) -> list[str]:
         is_ratio = one.scale == "ratio"
         size = f"a ratio of {math.exp(-one.margin):g}" if is_ratio else f"{one.margin:.4g}"
         said = f"{one.measure} {number(one.baseline_mean)}, margin {size}{share}"
-        if settings.test == "bounded":
+        if settings.way.needs_range:
             low, high = recipe["ranges"][one.measure]
             said += f", scores from {low:g} to {high:g}"
         margins[one.measure] = said
@@ -410,7 +410,7 @@ def _title(found: Gate) -> list[str]:
 def _how(found: Gate) -> tuple[str, str]:
     """Return the level of the limits, and the test."""
     settings = found.settings
-    how = {"t": "t test", "bounded": "bounded test"}.get(settings.test, "")
+    how = "t test" if settings.test == "t" else settings.way.title
     if settings.test == "t" and found.verdicts:
         how = "paired t test"
     if settings.trained_again:

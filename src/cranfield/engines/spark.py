@@ -36,7 +36,7 @@ from cranfield.formats.header import columns_for, take_columns
 from cranfield.measures import Measure
 from cranfield.options import checked, level, refuse_others, takes, whole
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, MeasuresLike, measures_of
-from cranfield.scoring.tally import depends_on_top
+from cranfield.extensions.scale.tally import depends_on_top
 from cranfield.version import __version__
 
 if TYPE_CHECKING:

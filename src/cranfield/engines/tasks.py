@@ -21,7 +21,7 @@ from cranfield.formats import both_rows_of
 from cranfield.formats.block import Errors
 from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth
 from cranfield.measures import Measure, plan_of
-from cranfield.scoring.part import judged_part
+from cranfield.extensions.scale.part import judged_part
 from cranfield.version import __version__
 
 if TYPE_CHECKING:

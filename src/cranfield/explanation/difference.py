@@ -18,8 +18,9 @@ from cranfield.explanation.retrieved import n_shown
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.sentences import given
 from cranfield.explanation.value import cutoff_of
-from cranfield.explanation.whatif import FIRST, moved
+from cranfield.explanation.aside import FIRST
 from cranfield.explanation.words import is_ideal
+from cranfield.extensions import entries, entry
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of, merged
 from cranfield.render.numbers import number_of, short
@@ -113,7 +114,13 @@ class Difference(Shown):
         if reason:
             cost = right.judged.cost
             costs = None if cost is None else dict(zip(right.docs, cost.tolist(), strict=True))
-            moves = moved(left, right.docs, measure, costs)
+            moves = {
+                doc: one
+                for name in entries("explain")
+                for doc, one in entry("explain", name)
+                .moved(left, right.docs, measure, costs)
+                .items()
+            }
             parts = [part(doc, value=one, change=one - ours) for doc, one in moves.items()]
         else:
             mine, theirs = (one.by_document for one in terms if isinstance(one, _Terms))

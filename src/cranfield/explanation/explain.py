@@ -20,7 +20,8 @@ from cranfield.notes import warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import HowOptions, convention_of, measures_of
+from cranfield.scoring.evaluate import HowOptions, measures_of
+from cranfield.extensions.tools.conventions import convention_of
 
 _USUAL = "nDCG@10"
 

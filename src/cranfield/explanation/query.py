@@ -114,7 +114,6 @@ class Explanation(QueryValue, Shown):
         A score of a document that is not finite, which JSON does not have, is "inf" or "-inf".
         """
         definition, sheet = self.measure.definition, self.worksheet
-        up, down = self.judgments.up, self.judgments.down
         return {
             "query": self.query,
             "run": self.run,
@@ -130,10 +129,7 @@ class Explanation(QueryValue, Shown):
             "unjudged": [{"rank": rank, "document": doc} for rank, doc in self.unjudged],
             "relevant": self.n_relevant,
             "missing": [{"document": doc, "grade": grade} for doc, grade in self.missing],
-            "ties": [asdict(one) for one in self.ties],
-            "best_swap": self.swap and asdict(self.swap),
-            "judgment_up": up and asdict(up),
-            "judgment_down": down and asdict(down),
+            **{name: value for one in self.asides for name, value in one.to_dict().items()},
             "options": dict(self.options),
             "notes": [one.to_dict() for one in self.notes],
         }

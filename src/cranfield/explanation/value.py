@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from cranfield.explanation import whatif
+from cranfield.explanation.aside import Aside
 from cranfield.explanation.entries import Worksheet
 from cranfield.explanation.follow import follow
 from cranfield.explanation.retrieved import n_shown, with_unjudged
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.worksheet import worksheet
+from cranfield.extensions import entries, entry
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
@@ -42,13 +43,16 @@ class QueryValue:
     retrieved: Sequence[Retrieved]
     n_relevant: int  # documents of the judgments, retrieved or not; 0 of judgments in groups
     missing: Sequence[tuple[str, float]]  # (document, grade) of those that were not retrieved
-    ties: Sequence[whatif.Tie]
-    swap: whatif.Swap | None
-    judgments: whatif.Judgments
     options: Mapping[str, Any]
     notes: Sequence[Note]  # what else to know of the data
-    untried: str  # why no judgment was tried; empty if some were
     cutoff: int | None  # the last rank that counts for this query; None: all do
+    asides: Sequence[Aside] = ()  # what extensions know of it; their fields are attributes, too
+
+    def __getattr__(self, name: str) -> Any:
+        for aside in () if name.startswith("_") else vars(self).get("asides", ()):
+            if name in vars(aside):
+                return vars(aside)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def unjudged(self) -> list[tuple[int, str]]:
@@ -79,13 +83,10 @@ class QueryValue:
             ],
             n_relevant=len(relevant),
             missing=[(doc, grades[doc]) for doc in relevant if doc in missing],
-            ties=whatif.ties(scene, measure),
-            swap=whatif.best_swap(scene, measure),
-            judgments=whatif.judgments(scene, measure),
             options=scene.judging.unusual(),
             notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
-            untried=whatif.untried(scene, measure),
             cutoff=cutoff,
+            asides=[entry("explain", name).of(scene, measure) for name in entries("explain")],
         )
 
 

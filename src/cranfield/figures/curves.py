@@ -207,9 +207,8 @@ def _means(
     found: Comparison, measure: Measure, by: str, at: Sequence[float], values: Floats
 ) -> list[dict[str, Any]]:
     """Return the points of means: of each system, at each of `at`."""
-    alpha, clusters = found.settings.alpha, found.aligned.clusters
-    cluster = None if clusters is None else clusters.code
-    means = [mean_intervals(measure, scores, alpha, cluster) for scores in values]
+    alpha, units = found.settings.alpha, found.aligned.units
+    means = [mean_intervals(measure, scores, alpha, units) for scores in values]
     return [
         {"system": name, by: x, **dict(zip(("mean", "low", "high"), of_all[i], strict=True))}
         for i, name in enumerate(found.aligned.names)

@@ -142,12 +142,11 @@ def _group_means(two: TwoSystems, counts: Ints, names: dict[str, str]) -> Iterat
     """Yield the mean of each group of queries with about as many relevant documents."""
     n = max(1, min(_GROUPS, len(counts) // _FEWEST))
     edges = np.unique(np.quantile(counts, np.linspace(0, 1, n + 1)[1:-1], method="lower"))
-    clusters = two.found.aligned.clusters
     group = np.searchsorted(edges, counts)  # a count is in one group, however many queries have it
     for one in np.unique(group).tolist():
         rows = group == one
-        cluster = None if clusters is None else clusters.among(rows)
-        means = mean_intervals(two.known, two.scores[rows], two.found.settings.alpha, cluster)
+        units = two.found.aligned.units.among(rows)
+        means = mean_intervals(two.known, two.scores[rows], two.found.settings.alpha, units)
         for i, (name, (mean, low, high)) in enumerate(zip(names.values(), means, strict=True)):
             at = float(np.median(counts[rows])) * (1 + 0.02 * (2 * i - 1))  # side by side
             shown = {"low": mean if low is None else low, "high": mean if high is None else high}

@@ -31,7 +31,7 @@ from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike
-from cranfield.scoring.variants import blocks
+from cranfield.extensions.whatif.variants import blocks
 
 _FEW = 100  # differences of a size: of fewer, a table shows no share
 

@@ -112,7 +112,7 @@ def _told_apart(evidence: Evidence) -> Markup:
 def facts(evidence: Evidence) -> Iterator[Markup]:
     """Yield what was compared: how many queries, systems and judgments, and which grades."""
     yield _fact(len(evidence.query_ids), "query", "queries")
-    n_clusters = evidence.found[evidence.measures[0]].n_clusters
+    n_clusters = evidence.found[evidence.measures[0]].units.n_groups
     if n_clusters is not None:
         yield _fact(n_clusters, "cluster")
     yield _fact(len(evidence.systems), "system")

@@ -43,7 +43,7 @@ def _lines(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
             runs = joined(map(name_of, one.runs), ", ")
             yield "Runs", joined([name_of(one.name), ": the mean of ", runs])
     query_hash = evidence.found[evidence.measures[0]].queries_hash
-    n_clusters = evidence.found[evidence.measures[0]].n_clusters
+    n_clusters = evidence.found[evidence.measures[0]].units.n_groups
     within = "" if n_clusters is None else f" in {number_of(n_clusters, 'cluster')}"
     yield "Queries", joined([f"{len(evidence.query_ids):,}{within}, ids ", _hash(query_hash)])
     if evidence.baseline is not None:

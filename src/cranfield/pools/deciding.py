@@ -1,7 +1,7 @@
 """Which unjudged documents decide between two runs: those that narrow the bounds most, in order.
 
 The difference of two runs lies between bounds while documents are unjudged (see
-`cranfield.scoring.joint_bounds`). Judging one narrows them by what it may add to the one run less
+`cranfield.extensions.whatif.joint_bounds`). Judging one narrows them by what it may add to the one run less
 to the other. Once both bounds are on one side of 0, no other judgment can change which run is
 better. The greedy order judges first what may add most.
 """
@@ -19,9 +19,9 @@ from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError
 from cranfield.measures import Measure
 from cranfield.scoring.evaluate import score_runs
-from cranfield.scoring.extremes import ROUNDING, Linear, Ratio
-from cranfield.scoring.joint_bounds import pair_bounds
-from cranfield.scoring.unjudged import unjudged_with_ids
+from cranfield.extensions.whatif.extremes import ROUNDING, Linear, Ratio
+from cranfield.extensions.whatif.joint_bounds import pair_bounds
+from cranfield.extensions.whatif.unjudged import unjudged_with_ids
 
 
 class Deciding(NamedTuple):

@@ -23,7 +23,7 @@ from cranfield.render.table import Column, Table, table_of
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions, score_runs
 from cranfield.scoring.scores import TIE
-from cranfield.scoring.unjudged import Unjudged, unjudged_of
+from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
 from cranfield.version import __version__
 
 #: What changes which documents are judged, or how many are looked at, and is set here.

@@ -12,12 +12,12 @@ from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import plain
+from cranfield.scoring.beside import NOTHING, Beside
 from cranfield.scoring.scores import Scores
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
     from cranfield.formats.small.labels import LabelRows
-    from cranfield.scoring.bounds import Bounds
 
 
 class Assembly:
@@ -46,19 +46,18 @@ class Assembly:
         query_ids: Sequence[str],
         values: Floats,
         counts: Counts,
-        bounds: "Bounds | None" = None,
+        beside: Beside = NOTHING,
     ) -> Scores:
         """Return the scores of a run that has met the judgments; `values` are those of Scores."""
         recipe = {**self._how, "run": met.run.form}
         if met.run.made_of is not None:
             recipe["made_of"] = met.run.made_of.said
         notes = [*counts.notes(), *met.notes, *self._ideals]
-        if bounds is not None:
-            recipe["bounds"] = True
-            notes += bounds.notes(self._measures)
+        recipe |= beside.recipe
+        notes += beside.notes(self._measures)
         notes += self._options
         measures = self._measures
-        whole = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), bounds)
+        whole = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), beside)
         return whole if self._slices is None else _with_slices(whole, met, self._slices)
 
 

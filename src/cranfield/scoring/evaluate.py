@@ -11,7 +11,8 @@ from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run, RunLike, SeveralRuns
-from cranfield.errors import MeasureError, OptionError
+from cranfield.errors import MeasureError
+from cranfield.extensions import families
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
 from cranfield.lazy import MOST_KEPT
@@ -19,15 +20,15 @@ from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import Note, warn_of
 from cranfield.options import checked, flag, refuse_others, takes
 from cranfield.progress import Watching, WatchingOptions, watched
-from cranfield.scoring.arguments import Dealing, DealingOptions, Reading, ReadingOptions, arranged
+from cranfield.scoring.arguments import Reading, ReadingOptions, Threads, arranged
 from cranfield.scoring.assembly import Assembly
+from cranfield.scoring.beside import NOTHING, Aside, Job, Scored, Way
 from cranfield.scoring.scores import Scores, Systems
 
 if TYPE_CHECKING:
     from cranfield.formats.small.labels import LabelRows
-    from cranfield.scoring.rule import Convention, Group
 
-_USUAL = Dealing()
+FAMILIES = families("evaluate")
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 
 MeasuresLike = str | Measure | Iterable[str | Measure]
@@ -37,15 +38,19 @@ class HowOptions(ReadingOptions, JudgingOptions, WatchingOptions, total=False):
     """How data are read, how a run is judged, and who watches, as keywords of a function."""
 
 
-class _Options(HowOptions, DealingOptions, total=False):
-    """The same, and how rows are dealt that do not fit in memory."""
+class _Options(HowOptions, total=False):
+    """The same, and those of extensions."""
+
+    threads: int | None
+    convention: str | None
+    bounds: bool
+    buckets: int | None
+    temp: str | None
 
 
 class EvaluateOptions(_Options, total=False):
     """The options of `evaluate`, for its forms."""
 
-    convention: str | None
-    bounds: bool
     slices: Any
     fingerprints: bool
     errors: Errors
@@ -80,14 +85,12 @@ def evaluate(
     **options: Unpack[EvaluateOptions],
 ) -> Any: ...
 @watched
-@takes(Reading, Judging, Dealing, Watching)
+@takes(Reading, Judging, Threads, *FAMILIES, Watching)
 def evaluate(
     qrels: QrelsLike,
     runs: RunLike | SeveralRuns | None = None,
     measures: MeasuresLike = DEFAULT_MEASURES,
     *_more: Never,
-    convention: str | None = None,
-    bounds: bool = False,
     slices: Any = None,
     fingerprints: bool = False,
     errors: Errors = "strict",
@@ -114,13 +117,6 @@ def evaluate(
         measures: names or Measure values; a string may hold several, separated by blanks or
             commas. Without grades in the judgments, the default has no Judged@10: it would be
             P@10.
-        convention: the name of a tool whose numbers are wanted, such as "beir", "ranx" or
-            "sentence-transformers": measures are computed, and queries averaged, as it does.
-            `cranfield conventions` lists them. Parameters that are stated, and options that are not
-            at their defaults, stay as they are.
-        bounds: also find the lowest and the highest value of each query over every way to grade
-            the unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`,
-            `scores["AP high"]`, columns in every form.
         slices: labels of queries, to average over those of each label, too: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels. `scores.slice("how to")` has those of one.
@@ -129,7 +125,7 @@ def evaluate(
             whether two files have the same judgments. It reads runs once more.
         errors: "strict" refuses the first row that cannot be used; "skip" leaves such rows out,
             and says how many under the result. For what is not yet a Qrels or a Run.
-        **judging: each option of `Reading`, `Judging`, `Dealing` and `Watching`.
+        **judging: each option of `Reading`, `Judging`, `Threads` and `Watching`, and of extensions.
 
     Returns:
         Scores, with the value over all queries, each query's, and the counts of queries; or
@@ -157,8 +153,8 @@ def evaluate(
     refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
     how = Judging.of(judging)
-    dealing = Dealing.of(judging) if judging else _USUAL
-    with at_most(dealing.threads):
+    extras = [family.of(judging) for family in FAMILIES]
+    with at_most(Threads.of(judging).threads):
         opened, found_runs, named = arranged(
             *(qrels, runs, measures, DEFAULT_MEASURES),
             columns=columns,
@@ -169,60 +165,35 @@ def evaluate(
         )
         one = found_runs if isinstance(found_runs, Run) else None
         several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
-        n_buckets = dealing.n_buckets(opened, several.values())
-        judgments = opened.read() if isinstance(opened, QrelsReader) and n_buckets == 1 else opened
-        wanted = measures_of(usual_measures(judgments) if named is DEFAULT_MEASURES else named)
+        judgments = opened
+        if isinstance(opened, QrelsReader) and not any(
+            extra.keeps_open(opened, several.values()) for extra in extras
+        ):
+            judgments = opened.read()
+        is_usual = named is DEFAULT_MEASURES
+        wanted = measures_of(usual_measures(judgments) if is_usual else named)
         given = None if slices is None else _labels(slices)
-        its = None if convention is None else convention_of(convention)
-        known = wanted if its is None or named is not DEFAULT_MEASURES else its.known(wanted)
-        if its is not None and checked("bounds", bounds, flag):
-            raise OptionError(
-                "bounds are known only for this package's definitions: leave out convention"
-            )
-        rules = [(known, how)]
-        if its is not None:
-            groups = its.groups(known, how)
-            rules = [(one.measures, one.judging) for one in groups]
-        wants_hashes, digest = checked("fingerprints", fingerprints, flag), None
-        more: dict[str, Any] = {"bounds": bounds, "slices": given}
-        if isinstance(judgments, Qrels) and n_buckets == 1:
-            each = [score_runs(judgments, several, *rule, **more) for rule in rules]
-            if len(judgments) > MOST_KEPT:
-                give_back()
-        else:
-            from cranfield.scoring.buckets import score_in_buckets  # which few need
-
-            each, digest = score_in_buckets(
-                judgments, several, rules, n_buckets, dealing.temp, digests=wants_hashes, **more
-            )
-        systems = each[0]
-        if its is not None:
-            systems = _as_one(its, wanted, known, groups, each)
-        if wants_hashes:
+        digests = checked("fingerprints", fingerprints, flag)
+        score = score_job
+        for extra in extras:
+            score = extra.wrap(score)
+        job = Job(judgments, several, [Way(wanted, how)], given, is_usual, digests=digests)
+        (systems,), digest = score(job)
+        if digests:
             systems = _with_fingerprints(systems, digest or judgments, several)
         found = systems if one is None else systems[one.name]
     warn_of(found.notes)
     return found
 
 
-def _as_one(
-    convention: "Convention",
-    wanted: Sequence[Measure],
-    known: Sequence[Measure],
-    groups: "Sequence[Group]",
-    each: Sequence[Systems],
-) -> Systems:
-    """Return the scores by each rule of a convention as one; a note names measures it lacks."""
-    from cranfield.scoring.join import join
-
-    parts = [[found[name] for found in each] for name in each[0]]
-    systems = Systems(join(convention, known, groups, one) for one in parts)
-    if len(known) == len(wanted):
-        return systems
-    lacking = ", ".join(str(one) for one in wanted if one not in known)
-    text = f"Not computed, since {convention.name} has no such measure: {lacking}."
-    note = Note("lacking", "info", text)
-    return Systems(replace(one, notes=(*one.notes, note)) for one in systems.values())
+def score_job(job: Job) -> Scored:
+    """Score runs against judgments that are held in memory, by each way."""
+    assert isinstance(job.judgments, Qrels)  # noqa: S101 - else an extension scores them
+    more: dict[str, Any] = {"aside": job.aside, "slices": job.slices}
+    found = [score_runs(job.judgments, job.runs, *way, **more) for way in job.ways]
+    if len(job.judgments) > MOST_KEPT:
+        give_back()
+    return Scored(found)
 
 
 def _with_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> Systems:
@@ -247,23 +218,21 @@ def score_runs(
     measures: Iterable[Measure],
     judging: Judging = Judging(),
     *,
-    bounds: bool = False,
+    aside: Aside | None = None,
     slices: "LabelRows | None" = None,
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
     wanted = tuple(measures)
     plan = plan_of(wanted)
-    if checked("bounds", bounds, flag):
-        from cranfield.scoring.bounds import bounds_of, check_bounded
-
-        check_bounded(wanted, judging)
+    if aside is not None:
+        aside.check(wanted, judging)
     several = list(runs.values())
     assembly = Assembly(wanted, qrels, judging, slices)
     meetings = judge_all(qrels, several, judging, costs=plan.takes_cost)
     every = []
     for name, met in zip(runs, meetings, strict=True):
         values = plan.values(met.judged)
-        found = bounds_of(wanted, met.judged) if bounds else None
+        found = NOTHING if aside is None else aside.find(wanted, met.judged)
         every.append(assembly.scores(name, met, met.query_ids, values, met.counts, found))
     return Systems(every)
 
@@ -272,13 +241,6 @@ def _labels(slices: Any) -> "LabelRows":
     from cranfield.formats.small.labels import label_rows  # which few need
 
     return label_rows(slices)
-
-
-def convention_of(name: str) -> "Convention":
-    """Return the convention of a name; OptionError with the nearest ones if there is none."""
-    from cranfield.scoring.conventions import convention_of as found  # which few need
-
-    return found(name)
 
 
 def refuse_mapping(measures: object) -> None:

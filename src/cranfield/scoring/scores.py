@@ -1,9 +1,10 @@
 """Scores: what a run scored, query by query, over all, and how it was computed."""
 
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,11 +19,10 @@ from cranfield.notes import Note, lines_of, merged
 from cranfield.render.numbers import as_counted, number_of, or_none
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
+from cranfield.scoring.beside import NOTHING, Beside
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from cranfield.scoring.bounds import Bounds
 
 
 TIE = 1e-9  # two values of a query that are no farther apart are the same
@@ -136,14 +136,7 @@ class _Table(Shown):
                 "all": one.plain(one.means()),
             }
             run |= {of: one.recipe[of] for of in ("made_of", "retrieved") if of in one.recipe}
-            if one.bounds is not None:
-                proved = one.bounds.proved.T.tolist()
-                run["bounds"] = {
-                    "highest_grade": one.bounds.top_grade,
-                    "retrieved": one.bounds.n_retrieved,
-                    "judged": one.bounds.n_judged,
-                    "proved": dict(zip(map(str, one.measures), map(all, proved), strict=True)),
-                }
+            run |= one.beside.to_dict(one.measures)
             if one.slices:
                 run["slices"] = [
                     {
@@ -210,10 +203,11 @@ class Scores(_Table):
     counts: Counts
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
-    bounds: "Bounds | None" = None  # if they were asked for
+    beside: Beside = NOTHING  # what an extension has found beside the values
     # What is labelled, a label, and the scores of its queries; see `slice`.
     slices: "tuple[tuple[str, str, Scores], ...]" = ()
     decimals: tuple[int | None, ...] = ()  # to how many each mean is rounded; (): not rounded
+    renamed: Mapping[str, str] = field(default_factory=dict)  # measures as asked -> as computed
 
     @property
     def _runs(self) -> "Sequence[Scores]":
@@ -234,6 +228,11 @@ class Scores(_Table):
         labels = ", ".join(one for _, one, _ in self.slices)
         raise KeyError(f"{name}: there are {labels or 'none: evaluate(..., slices=) makes them'}")
 
+    @property
+    def bounds(self) -> Any:
+        """The bounds, None if they were not asked for."""
+        return None if self.beside is NOTHING else self.beside
+
     def of(self, rows: Bools, counts: Counts) -> "Scores":
         """Return the scores of some queries, of which there are so many."""
         return replace(
@@ -242,7 +241,7 @@ class Scores(_Table):
             values=self.values[rows],
             counts=counts,
             notes=tuple(counts.notes()),
-            bounds=None if self.bounds is None else self.bounds.of(rows),
+            beside=self.beside.of(rows),
         )
 
     @cached_property
@@ -254,21 +253,17 @@ class Scores(_Table):
         found = {}
         for i, measure in enumerate(self.measures):
             found[str(measure)] = measure, self.values[:, i]
-            if self.bounds is not None and not np.isnan(self.bounds.low[:, i]).any():
-                found[f"{measure} low"] = measure, self.bounds.low[:, i]
-                found[f"{measure} high"] = measure, self.bounds.high[:, i]
+            for end, column in self.beside.columns(i).items():
+                found[f"{measure} {end}"] = measure, column
         return found
 
     def _column(self, measure: Measure | str) -> str:
         name, end = measure, ""
-        if isinstance(name, str) and name.endswith((" low", " high")):
-            name, _, end = name.rpartition(" ")
+        if isinstance(name, str) and (beside := re.fullmatch(r"(.+) ([a-z]+)", name)):
+            name, end = beside.groups()  # "AP low"
         one = parse(name) if isinstance(name, str) else name
         wanted = f"{one} {end}".rstrip()
-        if wanted not in self.columns and "convention" in self.recipe:
-            from cranfield.scoring.conventions import convention_of
-
-            wanted = str(convention_of(self.recipe["convention"]).of(one) or one)
+        wanted = self.renamed.get(wanted, wanted)
         if wanted not in self.columns:
             known = ", ".join(self.columns)
             raise MeasureError(f"{wanted} was not evaluated; these were: {known}")
@@ -349,9 +344,9 @@ class Scores(_Table):
         every = []
         for name in map(str, self.measures):
             column = texts[name]
-            if f"{name} low" in texts:
-                ends = zip(column, texts[f"{name} low"], texts[f"{name} high"], strict=True)
-                column = [f"{value} [{low}, {high}]" for value, low, high in ends]
+            beside = [texts[one] for end in self.beside.ends if (one := f"{name} {end}") in texts]
+            if beside:
+                column = [*map(self.beside.cell, column, *beside)]
             every.append(column)
         return [list(row) for row in zip(*every, strict=True)]
 

@@ -23,7 +23,7 @@ from cranfield.render.numbers import number
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.evaluate import MeasuresLike, measures_of
-from cranfield.scoring.part import judged_part
+from cranfield.extensions.scale.part import judged_part
 from cranfield.version import __version__
 
 Labels = Mapping[str, str] | Mapping[str, Mapping[str, str]]

@@ -32,8 +32,9 @@ value has them all relevant, the highest none. Each was tested against all compl
 collections (tests/test_bounds.py).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,8 @@ from cranfield.measures import Measure, Plan
 from cranfield.notes import Note
 from cranfield.progress import steps
 from cranfield.render.numbers import plain
-from cranfield.scoring.completions import (
+from cranfield.scoring.beside import Beside
+from cranfield.extensions.whatif.completions import (
     Completions,
     Tried,
     Way,
@@ -54,11 +56,11 @@ from cranfield.scoring.completions import (
     queries_of,
     reachable_grade,
 )
-from cranfield.scoring.variants import packed
+from cranfield.extensions.whatif.variants import packed
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class Bounds(Beside):
     """The lowest and the highest value of each query and measure.
 
     `low` and `high` are (n_queries, n_measures), NaN for a measure that does not depend on grades.
@@ -76,6 +78,38 @@ class Bounds:
     def of(self, rows: Bools) -> "Bounds":
         """Return the bounds of some queries; what was retrieved stays that of all."""
         return replace(self, low=self.low[rows], high=self.high[rows], proved=self.proved[rows])
+
+    ends = ("low", "high")
+    recipe = {"bounds": True}  # noqa: RUF012 - of a class
+
+    def columns(self, i: int) -> dict[str, Floats]:
+        """Return the ends of a measure that has some."""
+        some = not np.isnan(self.low[:, i]).any()
+        return {"low": self.low[:, i], "high": self.high[:, i]} if some else {}
+
+    def cell(self, text: str, *ends: str) -> str:
+        """Return `0.5058 [0.4312, 0.7120]`."""
+        return f"{text} [{', '.join(ends)}]"
+
+    def to_dict(self, measures: Sequence[Measure]) -> dict[str, Any]:
+        """Return what JSON has."""
+        proved = dict(zip(map(str, measures), map(all, self.proved.T.tolist()), strict=True))
+        said = {"highest_grade": self.top_grade, "retrieved": self.n_retrieved}
+        return {"bounds": {**said, "judged": self.n_judged, "proved": proved}}
+
+    @classmethod
+    def joined(
+        cls, parts: Sequence["Bounds"], column: Callable[[Iterable[Any]], Any]
+    ) -> "Bounds":
+        """Return the bounds of all parts of the queries; `column` puts columns together."""
+        return replace(
+            parts[0],
+            low=column(one.low for one in parts),
+            high=column(one.high for one in parts),
+            proved=column(one.proved for one in parts),
+            n_retrieved=sum(one.n_retrieved for one in parts),
+            n_judged=sum(one.n_judged for one in parts),
+        )
 
     def notes(self, measures: Sequence[Measure]) -> list[Note]:
         """Return what to know of the bounds of these measures, which are its columns."""

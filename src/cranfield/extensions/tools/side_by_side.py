@@ -19,9 +19,9 @@ from cranfield.render.numbers import number, number_of, or_none, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
-from cranfield.scoring.conventions import CONVENTIONS
+from cranfield.extensions.tools.conventions import CONVENTIONS
 from cranfield.scoring.evaluate import measures_of, score_runs
-from cranfield.scoring.rule import Convention, Group, rounded_to
+from cranfield.extensions.tools.rule import Convention, Group, rounded_to
 
 _USUAL = "nDCG@10"
 _DEFAULT = "cranfield"  # the name of what is computed without a convention

@@ -10,8 +10,26 @@ from cranfield.arrays.ids import encode
 from cranfield.data.counts import Counts
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
-from cranfield.scoring.rule import Convention, Group
-from cranfield.scoring.scores import Scores
+from cranfield.extensions.tools.rule import Convention, Group
+from cranfield.scoring.scores import Scores, Systems
+
+
+def of_convention(
+    convention: Convention,
+    wanted: Sequence[Measure],
+    known: Sequence[Measure],
+    groups: Sequence[Group],
+    each: Sequence[Systems],
+) -> Systems:
+    """Return the scores by each rule of a convention as one; a note names measures it lacks."""
+    parts = [[found[name] for found in each] for name in each[0]]
+    systems = Systems(join(convention, known, groups, one) for one in parts)
+    if len(known) == len(wanted):
+        return systems
+    lacking = ", ".join(str(one) for one in wanted if one not in known)
+    text = f"Not computed, since {convention.name} has no such measure: {lacking}."
+    note = Note("lacking", "info", text)
+    return Systems(replace(one, notes=(*one.notes, note)) for one in systems.values())
 
 
 def join(
@@ -61,6 +79,7 @@ def join(
         query_ids=ids,
         values=np.column_stack([column for _, _, column in ordered]),
         decimals=tuple(decimals for _, decimals, _ in ordered),
+        renamed={str(asked): str(its) for asked, (its, _, _) in found.items()},
         recipe={**options, "convention": convention.name},
         notes=(*notes, Note("convention", "info", text)),
         slices=tuple(slices),

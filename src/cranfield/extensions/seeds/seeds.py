@@ -18,11 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.ranked import Floats
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.scale import is_geometric, logs
 from cranfield.comparison.settings import TEMPLATE, Grouping
 from cranfield.comparison.significance import Moments
+from cranfield.comparison.units import Units
 from cranfield.errors import InputError, printable
 from cranfield.measures import Measure
 from cranfield.notes import Note
@@ -201,9 +202,9 @@ class Spread(NamedTuple):
 
 
 def spread_of(
-    groups: Sequence[Group], measure: Measure | None, at: int, cluster: Ints | None
+    groups: Sequence[Group], measure: Measure | None, at: int, units: Units
 ) -> Spread:
-    """Return what seeds add under the measure at a place, given each query's cluster, if any.
+    """Return what seeds add under the measure at a place, given the units of queries.
 
     The variance of the runs' means has a part that comes from the queries, by which the runs differ
     on single queries; it is subtracted, since the variance over the queries has it already. The
@@ -215,16 +216,16 @@ def spread_of(
         if one.deterministic:
             variance[i] = 0.0
         elif n_runs > 1:
-            variance[i] = _added(logs(measure, one.values[at]), cluster)
+            variance[i] = _added(logs(measure, one.values[at]), units)
             degrees[i] = n_runs - 1
     return Spread(variance, degrees)
 
 
-def _added(scores: Floats, cluster: Ints | None) -> float:
+def _added(scores: Floats, units: Units) -> float:
     """Return what the seeds of one system add to the variance of its mean: (n_queries, n_runs)."""
     n_runs = int(scores.shape[1])
     alone = Paired.of(scores - scores.mean(axis=1, keepdims=True))
-    of_queries = Moments.of(alone if cluster is None else alone.summed(cluster)).error
+    of_queries = Moments.of(units.pair_up(alone)).error
     between = float(scores.mean(axis=0).var(ddof=1))
     within = float((of_queries**2).sum()) / (n_runs - 1)
     return max(0.0, between - within) / n_runs

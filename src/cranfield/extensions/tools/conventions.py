@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cranfield.errors import OptionError, nearest
-from cranfield.scoring.rule import Convention, rule
+from cranfield.extensions.tools.rule import Convention, rule
 
 # ---- what several have in common ------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cranfield.arrays.ids import Ids, Packed, ids_of
 from cranfield.arrays.ranked import Ints
-from cranfield.data.deal import Dealt
+from cranfield.extensions.scale.deal import Dealt
 from cranfield.data.fingerprint import digest_of
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
@@ -16,7 +16,7 @@ from cranfield.errors import DuplicateError
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import in_order
 from cranfield.formats.source import named
-from cranfield.formats.spill import Spill
+from cranfield.extensions.scale.spill import Spill
 
 
 class Held:

@@ -15,13 +15,13 @@ from cranfield.data.judge import by_grade
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Ties
 from cranfield.data.ranking import Ranking
+from cranfield.explanation.aside import FIRST
 from cranfield.explanation.scene import Scene, graded
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
-from cranfield.scoring.completions import reachable_grade
-from cranfield.scoring.variants import reranked, values_of
+from cranfield.extensions.whatif.completions import reachable_grade
+from cranfield.extensions.whatif.variants import reranked, values_of
 
-FIRST = 100  # ranks of which two are swapped, or a document moved
 DEEPEST = 1000  # rank down to which a judgment is tried
 _BY_GRADE: Sequence[Ties] = ("best", "worst")
 _GRADES = 10  # highest grade up to which every grade is tried

@@ -90,7 +90,7 @@ class Convention:
     imitated.
 
     >>> from cranfield import AP, nDCG
-    >>> from cranfield.scoring.conventions import convention_of
+    >>> from cranfield.extensions.tools.conventions import convention_of
     >>> convention_of("Sentence_Transformers").of(AP@10)
     AP(over='reachable')@10
     >>> [group.judging.queries for group in convention_of("trec_eval").groups([AP, nDCG])]

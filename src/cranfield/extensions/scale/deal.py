@@ -15,7 +15,7 @@ from cranfield.arrays.rows import spans
 from cranfield.arrays.threads import in_threads
 from cranfield.data.regroup import bucket_of, fixed_hashes, together
 from cranfield.formats.block import SIZES, Block, Errors, LeftOut, Load, Role, Rows, joined
-from cranfield.formats.spill import Place, Spill
+from cranfield.extensions.scale.spill import Place, Spill
 
 MOST = 1 << 14  # buckets
 _BLOCKS = 2  # of a source, which are dealt together: the parts of one would be small

@@ -16,7 +16,7 @@ relevant in one run and not relevant in the other.
 nDCG divides such a sum by the ideal ranking, which new grades make better, too. Its ends are sought
 directly (`Ratio`), and are reached as well.
 
-As in `cranfield.scoring.bounds`, it is the documents that were retrieved that may have any grade.
+As in `cranfield.extensions.whatif.bounds`, it is the documents that were retrieved that may have any grade.
 What nobody retrieved stays unjudged: RBP is without its tail.
 """
 
@@ -45,7 +45,8 @@ from cranfield.render.numbers import plain, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.completions import reachable_grade
+from cranfield.extensions.whatif.completions import reachable_grade
+from cranfield.extensions.whatif.options import Bounding
 from cranfield.scoring.evaluate import (
     HowOptions,
     MeasuresLike,
@@ -53,9 +54,9 @@ from cranfield.scoring.evaluate import (
     refuse_mapping,
     score_runs,
 )
-from cranfield.scoring.extremes import ROUNDING, Linear, Ratio
+from cranfield.extensions.whatif.extremes import ROUNDING, Linear, Ratio
 from cranfield.scoring.scores import Systems
-from cranfield.scoring.unjudged import Unjudged, unjudged_of
+from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
 
 Method = Literal["exact", "separate"]
 
@@ -414,8 +415,8 @@ def _separate(
     if measure.bounds != "retrieved" or at_relevant or measure.definition.traits.takes_groups:
         return None
     judging = replace(judging, queries="judged")
-    systems = score_runs(qrels, runs, [measure], judging, bounds=True)
-    ends = [one.bounds for one in systems.values() if one.bounds is not None]
+    systems = score_runs(qrels, runs, [measure], judging, aside=Bounding(bounds=True))
+    ends: Any = [one.beside for one in systems.values()]
     if not all(one.proved.all() for one in ends):
         return None
     row = {query: i for i, query in enumerate(qrels.query_ids)}

@@ -7,13 +7,13 @@ and errors computed from clusters (Liang & Zeger, Biometrika 1986; Miller, arXiv
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Ints
 from cranfield.comparison.clustering import Clustering
+from cranfield.comparison.units import EACH_QUERY, Units
 from cranfield.errors import InputError
+from cranfield.extensions.clusters.units import Clusters
 from cranfield.formats.small.labels import cluster_labels
 from cranfield.notes import Note
 from cranfield.render.numbers import number, number_of
@@ -22,26 +22,7 @@ _FEWEST, _MOST = 5, 50  # what looks like clusters: so many groups at least, of 
 _PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])")  # q1-a, q1b
 
 
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """The cluster of each query."""
-
-    labels: Sequence[str | None]  # None: the query has no label, and is a cluster of its own
-    code: Ints  # (n_queries,) the cluster of each query, numbered from 0
-
-    @property
-    def n(self) -> int:
-        """The number of clusters."""
-        return int(self.code.max()) + 1
-
-    def among(self, rows: Bools) -> Ints:
-        """Return the clusters of some of the queries, numbered from 0: (n_rows,)."""
-        _, code = np.unique(self.code[rows], return_inverse=True)
-        found: Ints = code.astype(np.int64)
-        return found
-
-
-def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Clusters | None, list[Note]]:
+def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Units, list[Note]]:
     """Return the clusters of some queries, and notes on those without a label.
 
     Without labels there are none, and a note if the ids look as if there were. A query without a
@@ -52,7 +33,7 @@ def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Clusters | N
     raises.
     """
     if how.clusters is None:
-        return None, [*_looks_clustered(query_ids)]
+        return EACH_QUERY, [*_looks_clustered(query_ids)]
     of_query = cluster_labels(how.clusters, how.cluster_by)
     labels = [of_query.get(one) for one in query_ids]
     n, without = len(labels), labels.count(None)

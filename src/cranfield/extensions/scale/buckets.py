@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, pairwise
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from cranfield.arrays.ids import IdList, Ids, Packed, decode, encode, ids_of
 from cranfield.arrays.memory import give_back
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.counts import Counts
-from cranfield.data.deal import Dealt
+from cranfield.extensions.scale.deal import Dealt
 from cranfield.data.fingerprint import hash_of_digest
 from cranfield.data.judge import check_met, judge_all
 from cranfield.data.judging import Judging
@@ -33,47 +33,30 @@ from cranfield.data.run import Run
 from cranfield.errors import DuplicateError
 from cranfield.formats.block import LeftOut, Role
 from cranfield.formats.objects import NestedRows
-from cranfield.formats.spill import Spill
+from cranfield.extensions.scale.spill import Spill
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, Plan, plan_of
 from cranfield.notes import Note
-from cranfield.options import checked, flag
 from cranfield.progress import of_files, steps
 from cranfield.render.numbers import bytes_of, number_of
 from cranfield.scoring.assembly import Assembly
-from cranfield.scoring.collection import Held, KnownJudgments, Spilt, of_collection
+from cranfield.scoring.beside import NOTHING, Aside, Beside, Job, Scored
+from cranfield.extensions.scale.collection import Held, KnownJudgments, Spilt, of_collection
 from cranfield.scoring.scores import Systems
 
-if TYPE_CHECKING:
-    from cranfield.formats.small.labels import LabelRows
-    from cranfield.scoring.bounds import Bounds
 
-Rule = tuple[Sequence[Measure], Judging]
+def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Scored:
+    """Score runs bucket by bucket: the scores by each way, as `score_job` returns them.
 
-
-def score_in_buckets(
-    judgments: Qrels | QrelsReader,
-    runs: Mapping[str, Run],
-    rules: Sequence[Rule],
-    n_buckets: int,
-    folder: str | None = None,
-    *,
-    bounds: bool = False,
-    slices: "LabelRows | None" = None,
-    digests: bool = False,
-) -> tuple[list[Systems], str | None]:
-    """Score runs, by name, bucket by bucket: the scores by each rule, as `score_runs` returns them.
-
-    `folder` is where the temporary file is. With `digests`, the hash of the judgments is returned,
-    too (`hash_of_judgments`).
+    `folder` is where the temporary file is.
     """
-    bounds = checked("bounds", bounds, flag)
-    if bounds:
-        from cranfield.scoring.bounds import check_bounded
-
-        for measures, judging in rules:
-            check_bounded(measures, judging)
-    ways = [_Way(tuple(measures), judging, plan_of(tuple(measures))) for measures, judging in rules]
+    judgments, runs, aside = job.judgments, job.runs, job.aside
+    if aside is not None:
+        for way in job.ways:
+            aside.check(*way)
+    ways = [
+        _Way(tuple(measures), judging, plan_of(tuple(measures))) for measures, judging in job.ways
+    ]
     with Spill(folder) as spill:
         judged: Held | Spilt
         files = () if isinstance(judgments, Qrels) else judgments.rows.sources
@@ -87,7 +70,7 @@ def score_in_buckets(
                 for run in runs.values()
             ]
         parts = _Parts(judged, n_buckets)
-        pieces = parts.evaluated(ways, dealt, bounds=bounds, digests=digests)
+        pieces = parts.evaluated(ways, dealt, aside, digests=job.digests)
         give_back()
         text = (
             f"Evaluated in {number_of(n_buckets, 'bucket')}, one after the other: rows were "
@@ -96,17 +79,18 @@ def score_in_buckets(
         note = Note("buckets", "info", text, count=n_buckets)
         systems = []
         for way, of_runs in zip(ways, pieces, strict=True):
-            assembly = Assembly(way.measures, parts.whole, way.judging, slices)
+            assembly = Assembly(way.measures, parts.whole, way.judging, job.slices)
             every = []
             for name, run, its in zip(runs, dealt, of_runs, strict=True):
                 met = _Meetings(parts, run, way.judging, its)
                 check_met(met, met.sample)
                 values = met.take_values()
                 ids, counts = met.query_ids, met.counts
-                found = assembly.scores(name, met, ids, values, counts, met.bounds)
+                found = assembly.scores(name, met, ids, values, counts, met.beside)
                 every.append(replace(found, notes=(*found.notes, note)))
             systems.append(Systems(every))
-    return systems, hash_of_digest(parts.digest, parts.whole.top_grade) if digests else None
+    digest = hash_of_digest(parts.digest, parts.whole.top_grade) if job.digests else None
+    return Scored(systems, digest)
 
 
 def _in_order(pieces: Sequence[Packed]) -> tuple[Ints, IdList]:
@@ -140,7 +124,7 @@ class _Parts:
         self.ranges = [range(*pair) for pair in pairwise([0, *ends])]
 
     def evaluated(
-        self, ways: Sequence[_Way], runs: Sequence["_Run"], *, bounds: bool, digests: bool
+        self, ways: Sequence[_Way], runs: Sequence["_Run"], aside: Aside | None, *, digests: bool
     ) -> list[list[list["_Piece"]]]:
         """Return what is found of each part, for each way and run.
 
@@ -166,7 +150,7 @@ class _Parts:
                     )
                     try:
                         for pieces, met in zip(of_runs, judged_runs, strict=True):
-                            pieces.append(_Piece.of(met, way, bounds=bounds))
+                            pieces.append(_Piece.of(met, way, aside))
                     except DuplicateError as error:
                         raise self._twice(error, runs, way.judging) from None
             if known is None or known == (seen.top, seen.are_whole):
@@ -264,7 +248,7 @@ class _Piece:
 
     ids: Packed | None  # of the averaged queries; None: they are those of the judgments
     values: Floats
-    bounds: "Bounds | None"
+    beside: Beside
     answered: Bools  # for these two see Met
     has_relevant: Bools
     counts: Counts
@@ -275,15 +259,13 @@ class _Piece:
     are_whole: bool
 
     @classmethod
-    def of(cls, met: Meeting, way: _Way, *, bounds: bool) -> "_Piece":
+    def of(cls, met: Meeting, way: _Way, aside: Aside | None) -> "_Piece":
         """Return what is kept of a part; it may average no query."""
-        values, found = np.zeros((0, len(way.measures))), None
+        values, found = np.zeros((0, len(way.measures))), NOTHING
         if len(met.query_ids):
             values = way.plan.values(met.judged)
-            if bounds:
-                from cranfield.scoring.bounds import bounds_of
-
-                found = bounds_of(way.measures, met.judged)
+            if aside is not None:
+                found = aside.find(way.measures, met.judged)
         unknown = [one if isinstance(one, bytes) else encode(one) for one in met.unknown]
         return cls(
             None if met.averaged.place is None else ids_of(met.query_ids).packed(),
@@ -326,19 +308,10 @@ class _Meetings(Met):
         return found
 
     @property
-    def bounds(self) -> "Bounds | None":
-        """The bounds, if they were asked for."""
-        found = [piece.bounds for piece in self._pieces if piece.bounds is not None]
-        if not found:
-            return None
-        return replace(
-            found[0],
-            low=self._column(one.low for one in found),
-            high=self._column(one.high for one in found),
-            proved=self._column(one.proved for one in found),
-            n_retrieved=sum(one.n_retrieved for one in found),
-            n_judged=sum(one.n_judged for one in found),
-        )
+    def beside(self) -> Beside:
+        """What was found beside the values."""
+        found: list[Any] = [one.beside for one in self._pieces if one.beside is not NOTHING]
+        return found[0].joined(found, self._column) if found else NOTHING
 
     @property
     def answered(self) -> Bools:

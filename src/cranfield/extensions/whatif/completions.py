@@ -19,8 +19,8 @@ from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth, Gains
 from cranfield.measures.traits import Bounded
 from cranfield.progress import steps
-from cranfield.scoring.highest_ratio import highest_ratio, rungs_of, sums_from_0
-from cranfield.scoring.variants import rankings, values_of
+from cranfield.extensions.whatif.highest_ratio import highest_ratio, rungs_of, sums_from_0
+from cranfield.extensions.whatif.variants import rankings, values_of
 
 _MOST_ROWS = 1 << 21  # in "sorted" or "every" of one query: half a second; of more, some are tried
 _MOST_PAIRED = 5  # of a query's grades, where these are too many

@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.comparison.alignment import Aligned
+from cranfield.arrays.ranked import Floats
+from cranfield.comparison.cells import Cell
 from cranfield.comparison.corrections import CORRECTIONS
-from cranfield.comparison.flips import Paired
-from cranfield.comparison.seeds import spread_of
+from cranfield.extensions.seeds.seeds import Group, spread_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import Moments, t_test
 
@@ -26,28 +25,18 @@ class Trained(NamedTuple):
     p_adjusted: Floats
 
 
-def trained(
-    aligned: Aligned,
-    measure: str,
-    rows: Bools,
-    cluster: Ints | None,
-    paired: Paired,
-    of_units: Moments,
-) -> Trained | None:
-    """Return the tests of pairs on some queries (n_queries,), not corrected; None without seeds.
-
-    `of_units` are the moments of the same pairs without seeds.
-    """
-    if aligned.groups is None or all(len(one.runs) == 1 for one in aligned.groups):
+def trained(groups: Sequence[Group], cell: Cell) -> Trained | None:
+    """Return the tests of pairs on some queries, not corrected; None without several runs."""
+    if all(len(one.runs) == 1 for one in groups):
         return None
-    groups = [replace(one, values=one.values[:, rows]) for one in aligned.groups]
-    at = aligned.measures.index(measure)
-    seeds = spread_of(groups, aligned.known(measure), at, cluster)
-    both = paired.left, paired.right
-    moments = of_units.with_seeds(
+    groups = [replace(one, values=one.values[:, cell.queries.rows]) for one in groups]
+    at = cell.aligned.measures.index(cell.measure)
+    seeds = spread_of(groups, cell.known, at, cell.kind)
+    both = cell.paired.left, cell.paired.right
+    moments = cell.of_units.with_seeds(
         [seeds.variance[one] for one in both], [seeds.degrees[one] for one in both]
     )
-    p = t_test(moments) if moments.n > 1 else np.full(len(paired.left), np.nan)
+    p = t_test(moments) if moments.n > 1 else np.full(len(cell.paired.left), np.nan)
     return Trained(moments, p, p)
 
 

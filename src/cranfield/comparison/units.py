@@ -1,0 +1,38 @@
+"""Units: what tests and intervals take as independent of one another."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.comparison.flips import Paired
+
+
+class Units:
+    """Each query is a unit of its own. An extension may make a unit of several queries."""
+
+    word, words, of_queries = "query", "queries", "queries"
+    error = "Student's t"  # how intervals of means are made
+    n_groups: int | None = None  # None: each query is one
+    labels: Sequence[str | None] | None = None
+
+    def among(self, rows: Bools) -> "Units":
+        """Return the units of some of the queries: (n_queries,)."""
+        return self
+
+    def pair_up(self, paired: Paired) -> Paired:
+        """Return pairs of systems on queries as pairs on units."""
+        return paired
+
+    def add_up(self, values: Floats) -> Floats:
+        """Return the sums of each unit's values: (n_queries, n) -> (n_units, n)."""
+        return values
+
+    def check(self, settings: Any) -> None:
+        """Raise OptionError for a test that does not go with them."""
+
+    def columns(self, of_units: Any, moments: Any, changed: Ints) -> dict[str, Any]:
+        """Return what a pair has beside, by name; `changed` (n_pairs,) are units that differ."""
+        return {}
+
+
+EACH_QUERY = Units()

@@ -1,0 +1,29 @@
+"""Aside: what an extension knows of one query's value, shown below its steps."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from cranfield.explanation.scene import Scene
+from cranfield.measures import Measure
+
+FIRST = 100  # ranks of which two are swapped, or a document moved
+
+
+class Aside(Protocol):
+    """What else there is to know of a value; its fields are attributes of the Explanation, too."""
+
+    @classmethod
+    def of(cls, scene: Scene, measure: Measure) -> "Aside":
+        """Return it for the value of a scene's query."""
+
+    @classmethod
+    def moved(
+        cls, scene: Scene, docs: Sequence[str], measure: Measure, costs: Mapping[str, float] | None
+    ) -> Mapping[str, float]:
+        """Return the values with one document each moved to where another run has it."""
+
+    def sentences(self, found: Any) -> Iterator[str]:
+        """Yield what to say of it below the tables."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as for JSON."""

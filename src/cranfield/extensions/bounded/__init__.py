@@ -1,0 +1,1 @@
+"""A test of means that holds for any number of queries."""

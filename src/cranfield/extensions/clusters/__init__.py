@@ -1,0 +1,1 @@
+"""Queries that depend on one another."""

@@ -1,0 +1,67 @@
+"""Clusters as units: queries that are tested together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.comparison.effects import design_effect
+from cranfield.comparison.flips import Paired, by_cluster
+from cranfield.comparison.units import Units
+from cranfield.errors import OptionError
+
+_TESTS = ("randomization", "t", "bayes")  # those that take whole clusters
+
+
+class Clusters(Units):
+    """The cluster of each query.
+
+    `labels` are the queries', None for one without, which is a cluster of its own; `code`
+    (n_queries,) numbers the clusters from 0.
+    """
+
+    word, words, of_queries = "cluster", "clusters", "clusters of queries"
+    error = "Student's t, cluster-robust"
+
+    def __init__(self, labels: Sequence[str | None], code: Ints) -> None:
+        self.labels, self.code, self.n_groups = labels, code, int(code.max()) + 1
+
+    def among(self, rows: Bools) -> "Clusters":
+        """Return the clusters of some of the queries, numbered from 0."""
+        _, code = np.unique(self.code[rows], return_inverse=True)
+        return Clusters(self.labels, code.astype(np.int64))
+
+    def pair_up(self, paired: Paired) -> Paired:
+        """Return the pairs on clusters."""
+        return paired.summed(self.code)
+
+    def add_up(self, values: Floats) -> Floats:
+        """Return the sums of each cluster's values."""
+        return by_cluster(values, self.code)
+
+    def check(self, settings: Any) -> None:
+        """Raise OptionError for a test or a correction that takes queries as independent."""
+        if settings.test == "bounded":
+            raise OptionError(
+                "test='bounded' takes queries as independent; with clusters, choose one of "
+                "'randomization', 't'"
+            )
+        if settings.test not in _TESTS:
+            raise OptionError(
+                f"test={settings.test!r} takes queries as independent; with clusters, choose one "
+                f"of {', '.join(map(repr, _TESTS))}"
+            )
+        if getattr(settings, "correction", None) in ("tukey", "rtukey"):
+            raise OptionError(
+                f"correction={settings.correction!r} takes queries as independent; with clusters, "
+                "choose another, such as 'holm' or 'maxt'"
+            )
+
+    def columns(self, of_units: Any, moments: Any, changed: Ints) -> dict[str, Any]:
+        """Return how many clusters there are, how many changed, and what they do to the error."""
+        return {
+            "clusters": self.n_groups,
+            "changed_clusters": changed,
+            "design_effect": design_effect(of_units, moments),
+        }

@@ -1,0 +1,1 @@
+"""More queries than fit in memory."""

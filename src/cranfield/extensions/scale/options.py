@@ -1,0 +1,89 @@
+"""buckets=: rows dealt to buckets in temporary files, for data larger than the memory."""
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from cranfield.data.qrels import Qrels
+from cranfield.data.reader import QrelsReader
+from cranfield.data.run import Run
+from cranfield.formats.block import Rows
+from cranfield.options import option, whole
+from cranfield.scoring.beside import Job, Scored, Scorer, Scoring
+
+
+def _folder(value: Any) -> str:
+    if not isinstance(value, str | os.PathLike) or not os.path.isdir(value):
+        raise ValueError("the path of an existing folder")
+    if not os.access(value, os.W_OK | os.X_OK):
+        raise ValueError("the path of a folder that may be written to")
+    return os.fsdecode(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dealing(Scoring):
+    """Whether rows are dealt to buckets in temporary files, for data larger than the memory."""
+
+    buckets: int | None = option(
+        None,
+        "Into how many parts to divide the queries. The parts are written to a temporary file and "
+        "evaluated one after the other, which takes little memory. 1: hold all queries in memory. "
+        "None: as many as needed where the judgments are a table or files of some million rows, "
+        "else 1.",
+        whole(1, 1 << 14),
+    )
+    temp: str | None = option(
+        None,
+        "The folder for this file, which takes a quarter to a half of the size of the input as "
+        "text; None: that of the system (TMPDIR).",
+        _folder,
+    )
+    def n_buckets(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> int:
+        """Return how many buckets there are: 1 where judgments are held in memory anyway."""
+        if self.buckets is not None:
+            return self.buckets
+        if isinstance(judgments, Qrels):
+            return 1
+        n_judgments = _rows_about(judgments.rows)
+        if n_judgments < _MANY:
+            return 1
+        longest = max(_rows_about(run.rows) for run in runs)
+        needed = max(n_judgments / _JUDGMENTS, longest / _RUN_ROWS)
+        return int(min(1 << max(1, math.ceil(math.log2(needed))), 1 << 12))
+
+    def keeps_open(self, judgments: Any, runs: Iterable[Run]) -> bool:
+        """Tell whether there are several buckets."""
+        return self.n_buckets(judgments, runs) > 1
+
+    def wrap(self, score: Scorer) -> Scorer:
+        """Score some queries at a time if there are several buckets."""
+
+        def scored(job: Job) -> Scored:
+            n_buckets = self.n_buckets(job.judgments, job.runs.values())
+            if isinstance(job.judgments, Qrels) and n_buckets == 1:
+                return score(job)
+            from cranfield.extensions.scale.buckets import score_in_buckets  # which few need
+
+            return score_in_buckets(job, n_buckets, self.temp)
+
+        return scored
+
+
+_MANY = 4_000_000  # judgments, of which those in memory would take up some hundred MB
+_JUDGMENTS, _RUN_ROWS = 1 << 17, 1 << 21  # about so many rows are in a bucket
+_BYTES, _PACKED = 24, 5  # of a row: as text; compressed, or in columns
+
+
+def _rows_about(rows: Rows) -> float:
+    """Return about how many rows there are, by their bytes; 0 where these are not known."""
+    if rows.length is not None:
+        return rows.length
+    sizes = {source: source.size or 0 for source in rows.sources}
+    if sum(sizes.values()) < _MANY * _PACKED:
+        return 0  # and the files need not be looked at
+    small = not rows.is_text
+    return sum(n / (_PACKED if small or one.is_packed else _BYTES) for one, n in sizes.items())
+
+

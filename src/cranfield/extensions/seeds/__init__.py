@@ -1,0 +1,1 @@
+"""Systems of several runs, trained with other seeds."""

@@ -1,0 +1,44 @@
+"""convention=: numbers as another tool computes them."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cranfield.errors import OptionError
+from cranfield.options import option
+from cranfield.scoring.beside import Job, Scored, Scorer, Scoring, Way
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convening(Scoring):
+    """Whose numbers are wanted."""
+
+    convention: str | None = option(
+        None,
+        "The name of a tool whose numbers are wanted, such as \"beir\", \"ranx\" or "
+        "\"sentence-transformers\": measures are computed, and queries averaged, as it does. "
+        "`cranfield conventions` lists them. Parameters that are stated, and options that are not "
+        "at their defaults, stay as they are.",
+        lambda value: value,
+    )
+
+    def wrap(self, score: Scorer) -> Scorer:
+        """Score by each rule of the convention, and join the scores."""
+        if self.convention is None:
+            return score
+        return lambda job: _scored(self.convention, job, score)
+
+
+def _scored(name: Any, job: Job, score: Scorer) -> Scored:
+    from cranfield.extensions.tools.conventions import convention_of
+    from cranfield.extensions.tools.join import of_convention
+
+    convention = convention_of(name)
+    if job.aside is not None:
+        raise OptionError(
+            "bounds are known only for this package's definitions: leave out convention"
+        )
+    ((wanted, judging),) = job.ways
+    known = convention.known(wanted) if job.is_usual else wanted
+    groups = convention.groups(known, judging)
+    each = score(replace(job, ways=[Way(one.measures, one.judging) for one in groups]))
+    return each._replace(systems=[of_convention(convention, wanted, known, groups, each.systems)])

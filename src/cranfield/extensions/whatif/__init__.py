@@ -1,0 +1,1 @@
+"""Other grades and other orders of a query: bounds, joint bounds, swaps."""

@@ -1,0 +1,39 @@
+"""bounds=: the lowest and the highest value that unjudged documents leave."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from cranfield.data.judged import Judged
+from cranfield.data.judging import Judging
+from cranfield.measures import Measure
+from cranfield.options import flag, option
+from cranfield.scoring.beside import Aside, Beside, Scorer, Scoring
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounding(Aside, Scoring):
+    """Whether to find bounds."""
+
+    bounds: bool = option(
+        False,
+        "Also find the lowest and the highest value of each query over every way to grade the "
+        "unjudged documents that were retrieved (kept, with `depth`): `scores[\"AP low\"]`, "
+        "`scores[\"AP high\"]`, columns in every form.",
+        flag,
+    )
+
+    def wrap(self, score: Scorer) -> Scorer:
+        """Have bounds found beside the values."""
+        return (lambda job: score(replace(job, aside=self))) if self.bounds else score
+
+    def check(self, measures: Iterable[Measure], judging: Judging) -> None:
+        """Raise OptionError or MeasureError if there are no bounds to be had."""
+        from cranfield.extensions.whatif.bounds import check_bounded
+
+        check_bounded(measures, judging)
+
+    def find(self, measures: Sequence[Measure], judged: Judged) -> Beside:
+        """Return the bounds."""
+        from cranfield.extensions.whatif.bounds import bounds_of
+
+        return bounds_of(measures, judged)
