@@ -90,8 +90,11 @@ class InputError(CranfieldError, ValueError):
     def at(
         self, source: str | None, line: int | None = None, text: str | None = None
     ) -> "InputError":
-        """Return the same error, with the place where it was found."""
-        return self.but(source=source, line=line, text=text)
+        """Return the same error, with the place where it was found: a line, or several."""
+        problem, n_breaks = self.problem, (text or "").rstrip("\r\n").count("\n")
+        if line is not None and n_breaks:
+            problem = f"{problem} (lines {line} to {line + n_breaks})"
+        return self.but(problem=problem, source=source, line=line, text=text)
 
     def because(self, reason: str) -> "InputError":
         """Return the same error, with the reason why something else was expected."""

@@ -40,6 +40,8 @@ def _columns(text: Any) -> ColumnsLike:
         if not equals or not role or not column:
             raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
         number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
+        if role in found:
+            raise ValueError(f"each NAME once; {role} is stated twice")
         found[role] = None if column == "-" else column if number is None else number
     return found
 

@@ -300,6 +300,8 @@ def _notes(met: Met, by: Order) -> Iterator[Note]:
         text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
         yield Note("lists", "info", text, seen.n_queries)
     yield from _left_out("the run", seen.left_out, seen.repeated, met.judging.duplicates)
+    if run.rows.lists:
+        yield from run.rows.notes
     if run.made_of is not None:
         yield run.made_of.note(*seen.made)
     is_told = run.nested is not None or run.has_lists or run.lists_of  # by what it is ranked

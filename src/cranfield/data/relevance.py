@@ -248,6 +248,7 @@ def _from_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         duplicates=duplicates,
         graded=has_grades and rows.graded,
         listed=bool(rows.lists),
+        notes=rows.notes,
     )
 
 

@@ -12,7 +12,7 @@ from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, What,
 from cranfield.formats.fields import as_row
 from cranfield.formats.frames import arrow_table, is_sparse, is_stream, table_rows
 from cranfield.formats.groups import groups_of_dict
-from cranfield.formats.header import NO_IDS, columns_for, listed_names
+from cranfield.formats.header import NO_IDS, columns_for, columns_for_side, listed_names
 from cranfield.formats.list_cells import apart
 from cranfield.formats.objects import LISTS, MAPPINGS, DictOfLists, NestedRows, nested
 from cranfield.formats.source import named
@@ -96,7 +96,7 @@ def both_rows_of(
     `data` is as for `rows_of`; a pipe is read only once. Raises InputError, which names the
     columns, if the table does not hold both.
     """
-    stated = {what: columns_for(columns, what) for what in _BOTH}
+    stated = {what: columns_for_side(columns, what) for what in _BOTH}
     if is_stream(data):
         data = arrow_table(data, "the table")
     found: dict[What, Rows] = {}

@@ -26,7 +26,7 @@ from cranfield.formats.columns import (
     understood,
 )
 from cranfield.formats.fields import fields_of
-from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
 from cranfield.formats.values import graded, spoilt, whole_numbers
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class NamedColumns(Rows):
         self.name = source
         self._fields, stated = fields_of(schema.names, structs_in(schema), what, stated)
         self.names = names = [*schema.names, *self._fields]
-        self._found = take_columns(names, what, stated, source)
-        self.taken = {role: names[at] for role, at in self._found.items()}
         kinds: list[object] = [[] if is_list(kind) else None for kind in schema.types]
         kinds += [[] for _ in self._fields]
+        self._found = take_columns(names, what, stated, source, kinds.__getitem__)
+        self.taken = {role: names[at] for role, at in self._found.items()}
         self.lists = list_columns(names, self._found, what, stated, kinds.__getitem__)
         if not self.lists:
             _check_types(schema, self._found, source)
@@ -250,16 +250,15 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
         )
         if not fit.fullmatch(str(kind)):
             problem = f"column {name!r} holds {kind}, expected {expected}"
-            is_float = role in IDS and NUMBER_TYPE.fullmatch(str(kind))
-            raise InputError(
-                problem,
-                source=source,
-                hint=f"pandas turns whole numbers with gaps into fractions. To get ids back: "
-                f"frame[{name!r}].astype('Int64'), without the rows that have no id."
-                if is_float
-                else None,
-                kind="columns",
-            )
+            hint = None
+            if role in IDS and NUMBER_TYPE.fullmatch(str(kind)):
+                hint = (
+                    "pandas turns whole numbers with gaps into fractions. To get ids back: "
+                    f"frame[{name!r}].astype('Int64'), without the rows that have no id."
+                )
+            elif role == "doc" and is_list(kind):
+                hint = STATE_LISTS
+            raise InputError(problem, source=source, hint=hint, kind="columns")
 
 
 def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:

@@ -355,6 +355,7 @@ class HeldRows(Rows):
         if numbers is not None:
             self.is_ranking = not self.numbers & {"score", "rank"}
         self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
+        self.notes = of.notes
         self.length = len(block)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:

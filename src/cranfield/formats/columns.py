@@ -27,6 +27,11 @@ class What:
         return COLUMNS[self.role].public
 
     @property
+    def other(self) -> "What":
+        """The other side."""
+        return What.QRELS if self is What.RUN else What.RUN
+
+    @property
     def expected(self) -> str:
         """What that number should be, in errors."""
         return f"{COLUMNS[self.role].kind} as the {self.role}"
@@ -42,8 +47,9 @@ class Column:
 
     `names` are its names in various tools: the first one present is used. `lists` are names that
     only a run, or only judgments, give to a column whose cells may hold several values: so one
-    table can have both. `several` is the name of its values in errors, if the files of one table
-    must either all have it or all lack it. `beside` is the role of the column that it needs.
+    table can have both; `if_lists` are names that mean this column only where cells hold lists.
+    `several` is the name of its values in errors, if the files of one table must either all have it
+    or all lack it. `beside` is the role of the column that it needs.
     `stated_as` is its name for users, if that is not the first of `names`. `or_whole`: its numbers
     are kept as whole numbers if all of them are.
     """
@@ -52,6 +58,7 @@ class Column:
     kind: Literal["id", "number", "whole number"]
     names: Sequence[str]
     lists: Mapping[What, Sequence[str]] = field(default_factory=dict)
+    if_lists: Mapping[What, str] = field(default_factory=dict)
     needed: bool = False
     several: str | None = None
     beside: Role | None = None
@@ -126,6 +133,7 @@ COLUMNS: Mapping[Role, Column] = {
     "doc": Column(
         *(_BOTH, "id", _DOC.split()),
         lists={What.QRELS: _EXPECTED, What.RUN: _RETRIEVED},
+        if_lists={What.QRELS: "label", What.RUN: "prediction"},  # of Spark's RankingEvaluator
         needed=True,
     ),
     "score": Column(_RUN, "number", _SCORE.split(), {What.RUN: _SCORES}, several="scores"),
@@ -187,6 +195,16 @@ FRACTIONS = frozenset(
 NO_COLUMN = None  # stated for what has no column; without grades, all rows are relevant
 
 ColumnsLike = Mapping[str, str | int | None]
+
+
+class SideColumns(dict[str, "str | int | None"]):
+    """The columns stated for one side of a table of both; `beside` are those of the other side."""
+
+    def __init__(self, stated: ColumnsLike, beside: ColumnsLike) -> None:
+        super().__init__(stated)
+        self.beside = beside
+
+
 # The names of the columns for judgments and run: in one mapping, or one for each.
 ColumnsOfBoth = Mapping[str, str | int | ColumnsLike | None]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, plain_name
+from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, SideColumns, What, plain_name
 from cranfield.formats.header import stated_roles
 
 
@@ -103,7 +103,7 @@ def fields_of(
         elif role == "doc":
             return {}, stated
     others = {COLUMNS[role].public: its for role, its in given.items()}
-    return found, {**others, **roles}
+    return found, SideColumns({**others, **roles}, getattr(stated, "beside", {}))
 
 
 def _column(

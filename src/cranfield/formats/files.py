@@ -19,6 +19,7 @@ from cranfield.formats.source import Path, Source, written
 from cranfield.formats.text import LONGEST_LINE, NO_DATA, data_begin, is_data, refuse_binary
 from cranfield.formats.values import WHOLE
 from cranfield.formats.write import NotTextError
+from cranfield.notes import Note
 
 _SAMPLE = 1 << 16
 _LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of data
@@ -176,6 +177,11 @@ class Files(Rows):
     def is_ranking(self) -> bool:  # type: ignore[override] # known once they are opened
         """Whether the order of the rows is the ranking."""
         return all(one.is_ranking for one in self.rows)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
+        """What is odd about the rows of each file."""
+        return tuple(note for rows in self.rows for note in rows.notes)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, file after file."""

@@ -15,10 +15,11 @@ from cranfield.formats.batches import NamedColumns
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What
 from cranfield.formats.fields import Field, fields_of, objects_in
-from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
 from cranfield.formats.identifiers import as_text
+from cranfield.formats.list_cells import holds_lists
 from cranfield.formats.objects import refuse_lists_of_ids
-from cranfield.formats.values import is_number
+from cranfield.formats.values import is_list_cell, is_number
 from cranfield.formats.write import number_column
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _each(
         except InputError as error:
             if errors == "strict":
                 problem = f"row {i}: {error.problem}"
-                raise InputError(problem, source=what.called, kind=kind) from None
+                raise InputError(problem, source=what.called, hint=error.hint, kind=kind) from None
             found.append(none)
     return found
 
@@ -213,9 +214,13 @@ def _listed(values: Sequence[Any], name: str, role: Role, what: What, errors: Er
             return value
         raise InputError(f"expected a number in column {name!r}, got {value!r:.80}")
 
+    def identifier(value: Any) -> str:
+        if role == "doc" and is_list_cell(value) and not isinstance(value, str):
+            raise InputError(f"column {name!r} holds a list: {value!r:.80}", hint=STATE_LISTS)
+        return as_text(value, f"column {name!r}")
+
     if role in IDS:
-        where = f"column {name!r}"
-        return _texts(_each(values, lambda value: as_text(value, where), "", "id", what, errors))
+        return _texts(_each(values, identifier, "", "id", what, errors))
     found = _each(values, number, np.nan, "number", what, errors)
     return number_column(np.array(found, np.float64))
 
@@ -294,7 +299,7 @@ def listed_rows(
         raise InputError("holds no rows", source=what.called)
     names, get = _fields_of(rows[0], what, stated)
     found = ObjectRows(rows, names, get, what, stated)
-    if found.lists:
+    if found.lists and holds_lists(found, stated):
         return found
     are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     if are_plain:
@@ -330,11 +335,11 @@ class ObjectRows(Rows):
         several = objects_in(row for row in rows if isinstance(row, Mapping))
         self._fields, stated = fields_of(names, several, what, stated)
         self.names = every = [*names, *self._fields]
-        found = take_columns(every, what, stated, what.called)
 
         def first(at: int) -> Any:
             return [] if every[at] in self._fields else _or_none(get(every[at]), rows[0])
 
+        found = take_columns(every, what, stated, what.called, first)
         self.lists = list_columns(every, found, what, stated, first)
         self.form, self.name = "rows with lists", what.called
 

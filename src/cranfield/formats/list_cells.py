@@ -21,12 +21,14 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.arrow_lists import listed
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of
 from cranfield.formats.block import Block, Cells, Errors, Faults, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in
+from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in, plain_name
 from cranfield.formats.header import may_split
 from cranfield.formats.identifiers import are_ids, id_bytes
 from cranfield.formats.json_text import WrittenNumber
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, values_of
+from cranfield.notes import Note
 from cranfield.options import is_whole
+from cranfield.render.numbers import number_of
 
 _INTEGER = re.compile(r"[+-]?\d+")
 # An element of a list as Python writes it, and the text after it.
@@ -37,7 +39,32 @@ _ELEMENT = re.compile(
 
 def apart(rows: Rows, what: What, stated: ColumnsLike | None) -> Rows:
     """Return the rows, split if their cells hold several documents."""
-    return ListRows(rows, what, stated) if rows.lists else rows
+    if not rows.lists:
+        return rows
+    if not holds_lists(rows, stated):
+        rows.lists = {}
+        return rows
+    return ListRows(rows, what, stated)
+
+
+def holds_lists(rows: Rows, stated: ColumnsLike | None) -> bool:
+    """Tell whether the documents' column holds lists by its name, or by each of its texts.
+
+    Texts in a column of single ids are ids unless all of them are lists, `['d1']`: the rows are
+    read until one is not, or is a list of another kind.
+    """
+    if may_split(rows.lists["doc"], rows.names, stated):
+        return True
+    for cells in rows.cells():
+        column = cells.columns["doc"]
+        if not isinstance(column, list):
+            return True
+        for cell in column:
+            if isinstance(cell, str) and cell.strip() and not is_list_cell(cell):
+                return False
+            if isinstance(cell, list | tuple):
+                return True
+    return True
 
 
 class ListRows(Rows):
@@ -58,17 +85,36 @@ class ListRows(Rows):
         self.form += f" with lists in columns {', '.join(rows.lists.values())}"
         self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
+        self._is_named = may_split(rows.lists["doc"], rows.names, stated)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         roles = tuple(wanted)
         seen: set[bytes] = set()  # the queries of a run
+        n_rows, n_documents, are_texts = 0, 0, False
         for cells in self._rows.cells():
+            column = cells.columns["doc"]
+            are_texts |= isinstance(column, list) and any(isinstance(c, str) for c in column[:1])
             faults = Faults(errors)
             taken = self._quickly(cells, roles, seen) or self._carefully(cells, roles, seen, faults)
             if self._what is What.RUN:
                 seen.update(taken.queries)
+            n_rows, n_documents = n_rows + len(taken.rows), n_documents + len(taken.docs)
             yield partial(self._block, cells, taken, faults)
+        if not self._is_named:
+            self.notes = (self._lists_note(n_rows, n_documents, are_texts),)
+
+    def _lists_note(self, n_rows: int, n_documents: int, are_texts: bool) -> Note:
+        """Return the note that a column called as if it held single ids was read as lists."""
+        name = self.lists["doc"]
+        text = (
+            f"Column {name!r:.80} of {self._what.called} holds lists: "
+            f"{number_of(n_rows, 'row')} became {number_of(n_documents, 'document')}."
+        )
+        if are_texts and plain_name(name) in COLUMNS["doc"].names:
+            text += f" To read its texts as ids: columns={{'doc_id': {name!r:.80}}} (--columns "
+            text += f"doc_id={name:.80})."
+        return Note("list-cells", "info", text, count=n_rows)
 
     def _block(self, cells: Cells, taken: "_Taken", faults: Faults) -> Block:
         of = np.repeat(np.arange(len(taken.rows)), taken.lengths)

@@ -65,14 +65,15 @@ class WhiteSpace(Lines):
             n = len(columns)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._more):
-                guess = None if any_read else self._other_file(line.split(None, 6))
-                fault = self._fault(line, "", guess)
+                more, hint = "", None if any_read else self._other_file(line.split(None, 6))
+                if hint is None and n > self._n_columns:
+                    more, hint = ": does an id hold white space?", self._white_space_hint(line)
+                fault = self._fault(line, more, hint)
             elif n > self._n_columns and "rank" in self.columns:
                 rank = self.columns["rank"]
                 if not WHOLE.fullmatch(columns[rank]):
                     more = f", and column {rank + 1} is not a rank: does an id hold white space?"
-                    hint = "Write such ids in CSV, JSON, Parquet or Arrow."
-                    fault = self._fault(line, more, hint)
+                    fault = self._fault(line, more, self._white_space_hint(line))
             any_read |= fault is None
             yield Record(i, line, columns, fault)
 
@@ -115,12 +116,27 @@ class WhiteSpace(Lines):
         problem = f"expected {self._expected}; got {n}{more}"
         return InputError(problem, hint=hint, kind="columns")
 
+    def _white_space_hint(self, line: bytes) -> str:
+        """Return how to read ids that hold blanks."""
+        hint = "Write such ids in CSV, JSON, Parquet or Arrow."
+        if line.count(b"\t") == self._n_columns - 1:
+            word = self.what.word
+            columns = ",".join(
+                f"{COLUMNS[role].public}={i + 1}" for role, i in self.columns.items()
+            )
+            hint += (
+                f" Here, tabs separate the columns: --{word}-format tsv --{word}-columns {columns} "
+                "reads them."
+            )
+        return hint
+
     def _other_file(self, columns: list[bytes]) -> str | None:
         """Return a guess at what the file is instead."""
         if self.what is What.QRELS and len(columns) == 3 and WHOLE.fullmatch(columns[2]):
             return f"If these are query, document and grade, state it: {by_number(What.QRELS)}."
-        if self.what is What.QRELS and len(columns) >= 6 and NUMBER.fullmatch(columns[4]):
-            return "This looks like a run. The judgments come first: QRELS RUN."
+        if self.what is What.QRELS and len(columns) >= 6:
+            is_run = WHOLE.fullmatch(columns[3]) and NUMBER.fullmatch(columns[4])
+            return "This looks like a run. The judgments come first: QRELS RUN." if is_run else None
         if self.what is What.RUN and len(columns) == 4 and WHOLE.fullmatch(columns[3]):
             return "This looks like qrels. The judgments come first, once: QRELS RUN."
         return None
