@@ -29,10 +29,9 @@ ID_FAULTS = "cannot be written in columns of text"
 def texts(exclude: str = "", categories: str = "Cs") -> st.SearchStrategy[str]:
     """Any text that is an id: not empty, without null bytes, and of characters."""
     of = st.characters(exclude_categories=[categories], exclude_characters="\0" + exclude)  # type: ignore[list-item]
-    odd = st.sampled_from(
-        ['"', '""', ",", "\t", "\n", "\r\n", " ", "#", "\ufeff", "1", "01", "NaN", ";", "'"]
-        + ["[", "]", "[1]", "['d1']", '["d1", "d2"]', "[]", "a;b", "{", "}", '{"d1": 1}', "d 1"]
-    )
+    signs = ['"', '""', ",", "\t", "\n", "\r\n", " ", "#", "\ufeff", "1", "01", "NaN", ";", "'"]
+    lists = ["[", "]", "[1]", "['d1']", '["d1", "d2"]', "[]", "a;b", "{", "}", '{"d1": 1}', "d 1"]
+    odd = st.sampled_from([*signs, *lists])
     return st.text(of, min_size=1, max_size=12) | odd | st.lists(odd, min_size=1).map("".join)
 
 

@@ -198,11 +198,11 @@ ColumnsLike = Mapping[str, str | int | None]
 
 
 class SideColumns(dict[str, "str | int | None"]):
-    """The columns stated for one side of a table of both; `beside` are those of the other side."""
+    """The columns stated for one side of a table that holds both, and for its `other_side`."""
 
-    def __init__(self, stated: ColumnsLike, beside: ColumnsLike) -> None:
-        super().__init__(stated)
-        self.beside = beside
+    def __init__(self, columns: ColumnsLike, other_side: ColumnsLike) -> None:
+        super().__init__(columns)
+        self.other_side = other_side
 
 
 # The names of the columns for judgments and run: in one mapping, or one for each.

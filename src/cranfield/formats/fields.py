@@ -103,7 +103,7 @@ def fields_of(
         elif role == "doc":
             return {}, stated
     others = {COLUMNS[role].public: its for role, its in given.items()}
-    return found, SideColumns({**others, **roles}, getattr(stated, "beside", {}))
+    return found, SideColumns({**others, **roles}, getattr(stated, "other_side", {}))
 
 
 def _column(
