@@ -72,8 +72,10 @@ def test_a_list_of_ids_is_not_its_own_scores(make: Any, name: str, tmp_path: Pat
 @EVERY_TABLE
 def test_lists_called_prediction_and_label_are_ids(make: Any, tmp_path: Path) -> None:
     columns = {"user": [1, 2], "prediction": [[3, 9, 7], [4, 8]], "label": [[3], [8]]}
-    scores = evaluate(make(columns, tmp_path), "RR")
-    assert scores.per_query("RR") == {"1": 1, "2": 1 / 2}
+    for more in ({}, {"score": [0.5, 0.7]}):  # a single number is none of a document's
+        scores = evaluate(make(columns | more, tmp_path), "RR")
+        assert scores.per_query("RR") == {"1": 1, "2": 1 / 2}
+        assert "list-cells" not in [note.code for note in scores.notes]
 
 
 def test_scores_called_prediction_beside_ids_are_scores() -> None:

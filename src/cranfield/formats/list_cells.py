@@ -21,8 +21,16 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.arrow_lists import listed
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of
 from cranfield.formats.block import Block, Cells, Errors, Faults, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in, plain_name
-from cranfield.formats.header import may_split
+from cranfield.formats.columns import (
+    COLUMNS,
+    FRACTIONS,
+    NAMES,
+    ColumnsLike,
+    What,
+    numbers_in,
+    plain_name,
+)
+from cranfield.formats.header import is_if_lists, may_split
 from cranfield.formats.identifiers import are_ids, id_bytes
 from cranfield.formats.json_text import WrittenNumber
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, values_of
@@ -85,7 +93,8 @@ class ListRows(Rows):
         self.form += f" with lists in columns {', '.join(rows.lists.values())}"
         self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
-        self._is_named = may_split(rows.lists["doc"], rows.names, stated)
+        doc = rows.lists["doc"]
+        self._is_named = may_split(doc, rows.names, stated) or is_if_lists(doc, what)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
@@ -111,7 +120,7 @@ class ListRows(Rows):
             f"Column {name!r:.80} of {self._what.called} holds lists: "
             f"{number_of(n_rows, 'row')} became {number_of(n_documents, 'document')}."
         )
-        if are_texts and plain_name(name) in COLUMNS["doc"].names:
+        if are_texts and plain_name(name) in NAMES["doc"]:
             text += f" To read its texts as ids: columns={{'doc_id': {name!r:.80}}} (--columns "
             text += f"doc_id={name:.80})."
         return Note("list-cells", "info", text, count=n_rows)
