@@ -135,9 +135,10 @@ def test_texts_without_a_number_are_lists_where_all_are(make: Any, tmp_path: Pat
     assert scores.per_query("SetR") == {"q1": 1 / 2, "q2": 1}
     (note,) = [note for note in scores.notes if note.code == "list-cells"]
     assert "2 rows became 3 documents" in note.text
-    assert "columns={'doc_id': 'doc_id'}" in note.text
     mixture = {"query_id": ["q1", "q2"], "doc_id": ["['d1', 'd2']", "d3"]}
     assert as_qrels_of(make(mixture, tmp_path)) == {"q1": {"['d1', 'd2']": 1}, "q2": {"d3": 1}}
+    markers = {"query_id": ["q1", "q2"], "doc_id": ["[1] [2]", "[3]"]}
+    assert as_qrels_of(make(markers, tmp_path)) == {"q1": {"[1] [2]": 1}, "q2": {"[3]": 1}}
 
 
 def test_texts_stated_as_single_ids_are_ids() -> None:

@@ -68,11 +68,20 @@ def holds_lists(rows: Rows, stated: ColumnsLike | None) -> bool:
         if not isinstance(column, list):
             return True
         for cell in column:
-            if isinstance(cell, str) and cell.strip() and not is_list_cell(cell):
-                return False
             if isinstance(cell, list | tuple):
                 return True
+            if isinstance(cell, str) and cell.strip() and not _is_list(cell):
+                return False
     return True
+
+
+def _is_list(text: str) -> bool:
+    """Tell whether a text is a list as JSON or Python write it."""
+    try:
+        _listed(text.strip(), "")
+    except InputError:
+        return False
+    return is_list_cell(text)
 
 
 class ListRows(Rows):
@@ -100,10 +109,8 @@ class ListRows(Rows):
         """Yield the rows in blocks of whole queries."""
         roles = tuple(wanted)
         seen: set[bytes] = set()  # the queries of a run
-        n_rows, n_documents, are_texts = 0, 0, False
+        n_rows = n_documents = 0
         for cells in self._rows.cells():
-            column = cells.columns["doc"]
-            are_texts |= isinstance(column, list) and any(isinstance(c, str) for c in column[:1])
             faults = Faults(errors)
             taken = self._quickly(cells, roles, seen) or self._carefully(cells, roles, seen, faults)
             if self._what is What.RUN:
@@ -111,18 +118,17 @@ class ListRows(Rows):
             n_rows, n_documents = n_rows + len(taken.rows), n_documents + len(taken.docs)
             yield partial(self._block, cells, taken, faults)
         if not self._is_named:
-            self.notes = (self._lists_note(n_rows, n_documents, are_texts),)
+            self.notes = (self._lists_note(n_rows, n_documents),)
 
-    def _lists_note(self, n_rows: int, n_documents: int, are_texts: bool) -> Note:
+    def _lists_note(self, n_rows: int, n_documents: int) -> Note:
         """Return the note that a column called as if it held single ids was read as lists."""
         name = self.lists["doc"]
         text = (
             f"Column {name!r:.80} of {self._what.called} holds lists: "
             f"{number_of(n_rows, 'row')} became {number_of(n_documents, 'document')}."
         )
-        if are_texts and plain_name(name) in NAMES["doc"]:
-            text += f" To read its texts as ids: columns={{'doc_id': {name!r:.80}}} (--columns "
-            text += f"doc_id={name:.80})."
+        if self._rows.is_text and plain_name(name) in NAMES["doc"]:
+            text += f" columns={{'doc_id': {name!r}}} (--columns doc_id={name}) reads texts as ids."
         return Note("list-cells", "info", text, count=n_rows)
 
     def _block(self, cells: Cells, taken: "_Taken", faults: Faults) -> Block:
