@@ -520,7 +520,7 @@ def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> No
         ("--difference 0.1", "--difference needs --sd"),
         ("--width 1 --sd 1 --n-queries 9", "with --n-queries, say one of --effect"),
         ("--difference 1 --n-queries 9", "--difference needs --sd"),
-        ("--difference 1 --sd 0 --n-queries 9", "--difference needs --sd"),
+        ("--difference 1 --sd 0 --n-queries 9", "--sd 0: expected a number above 0"),
         ("--effect 0.3 --sd 1", "--effect goes without --sd"),
         ("--effect 0.3 --sd 1 --n-queries 9", "--effect goes without --sd"),
         ("--effect 0", "--effect=0: no number of queries is enough"),

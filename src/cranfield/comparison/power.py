@@ -122,6 +122,7 @@ def power(
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
     design = Design(cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd)
+    design.check_sd()
     return _chance(_mean_of(_clusters(n_queries, design), design), effect, alpha, sides)
 
 
@@ -177,6 +178,7 @@ def detectable(
         seed_sd=seed_sd,
     )
     design.check_power()
+    design.check_sd()
     mean = _mean_of(_clusters(n_queries, design), design)
 
     def enough(effect: float) -> bool:
@@ -210,6 +212,7 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
     """
     refuse_others(queries_needed, options)
     design = Design.of(options)
+    design.check_sd()
     if design.seed_sd is not None and design.seeds is None:
         raise OptionError(
             "seed_sd needs seeds, how many runs each system has; seeds_needed() tells how many of "
@@ -250,6 +253,7 @@ def seeds_needed(n_queries: int, **options: Unpack[DesignOptions]) -> int:
     refuse_others(seeds_needed, options)
     n_queries = checked("n_queries", n_queries, count_from(2))
     design = Design.of(options)
+    design.check_sd()
     if not design.seed_sd:
         raise OptionError(
             "state seed_sd, the standard deviation of the means of a system's runs, above 0"
@@ -310,8 +314,6 @@ def _goal(design: Design) -> Callable[[int, Added], bool]:
     if name != "effect":
         if design.sd is None:
             raise OptionError(f"{name} needs sd, the standard deviation of the differences")
-        if design.sd == 0 and design.seed_sd:
-            raise OptionError("sd=0: with seed_sd, it must be above 0")
         size /= design.sd or 1.0
     if not 1e-100 < size / design.spread < 1e100:
         raise OptionError(f"{name}={stated!r} is too small or too large for sd={design.sd!r}")

@@ -559,6 +559,14 @@ class Design(Options):
                 f"power={self.power!r}: expected more than alpha={self.alpha!r}, chance's power"
             )
 
+    def check_sd(self) -> None:
+        """Raise OptionError for standard deviations with which nothing can be computed."""
+        if self.sd == 0:
+            raise OptionError("sd=0: expected a number above 0: the differences of queries vary")
+        for name, value in (("sd", self.sd), ("seed_sd", self.seed_sd)):
+            if value and not 1e-30 <= value <= 1e30:  # the fourth power of a ratio is finite
+                raise OptionError(f"{name}={value!r} is too small or too large")
+
 
 # ---- made from the families by scripts/make_docs.py
 
