@@ -14,6 +14,7 @@ import signal
 import sys
 import warnings
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
@@ -262,35 +263,38 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
-    before = _listen()
+    ending = _Ending()
     try:
-        status = _run()
+        ending.listen()
+        status = _run(ending)
+        ending.restore_handlers()
     except _EndedError as ended:
+        ending.number = None
         if ended.number != getattr(signal, "SIGPIPE", None):
             said = "Interrupted" if ended.number == signal.SIGINT else "Ended by a signal"
             with contextlib.suppress(OSError):
                 click.echo(f"{said}: {_UNDONE}", err=True)
         status = 128 + ended.number  # what a shell says of a process that a signal ended
-        before.pop(ended.number, None)
+        ending.restore_handlers()
         signal.signal(ended.number, signal.SIG_DFL)
         signal.raise_signal(ended.number)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        gc.freeze()
+    gc.freeze()
     sys.exit(status)
 
 
-def _run() -> int:
+def _run(ending: "_Ending") -> int:
     """Run the command; return its exit status.
 
     Only a command itself gives another status than 0 or 2: a process that cannot write a message
     must not look like a gate that has failed.
     """
     try:
-        found = cli.main(prog_name="cranfield", standalone_mode=False)
-        status = found if isinstance(found, int) else 0
-        sys.stdout.flush()
+        try:
+            found = cli.main(prog_name="cranfield", standalone_mode=False)
+            status = found if isinstance(found, int) else 0
+            sys.stdout.flush()
+        finally:  # also where an import made another exception of it
+            ending.raise_again()
     except click.ClickException as error:
         status = error.exit_code
         import_module("cranfield.cli.terminal").refuse(error)
@@ -311,21 +315,59 @@ def _run() -> int:
     return status
 
 
-def _listen() -> dict[int, Any]:
-    """Have signals that end the process raise an exception; return what they did before.
+class _Ending:
+    """How signals end the process: as an exception, which closes everything that is open.
 
-    Those that are ignored stay so, as with nohup.
+    Python ignores exceptions in `__del__` and in callbacks of weak references, as at the end of an
+    import. An exception that is lost so is raised again a moment later.
     """
-    before = {}
-    usual = (signal.SIG_DFL, signal.default_int_handler)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) in usual:
-            with contextlib.suppress(ValueError):  # not the main thread, which alone may ask
-                before[number] = signal.signal(number, _end)
-    return before
 
+    def __init__(self) -> None:
+        self.number: int | None = None  # of the first signal
+        self.old_handlers: dict[int, Any] = {}
+        self.old_hook = sys.unraisablehook
 
-def _end(number: int, _: object) -> None:
-    signal.signal(number, signal.SIG_IGN)  # a second one would interrupt the cleaning up
-    raise _EndedError(number)
+    def listen(self) -> None:
+        """Have signals raise _EndedError. Those that are ignored stay so, as with nohup."""
+        sys.unraisablehook = self.hear_ignored
+        usual = (signal.SIG_DFL, signal.default_int_handler)
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) in usual:
+                with contextlib.suppress(ValueError):  # not the main thread, which alone may ask
+                    self.old_handlers[number] = signal.signal(number, self.end)
+
+    def restore_handlers(self) -> None:
+        """Have signals do what they did before."""
+        sys.unraisablehook = self.old_hook
+        for number, handler in self.old_handlers.items():
+            signal.signal(number, handler)
+
+    def end(self, number: int, _: object) -> None:
+        """Raise _EndedError; a second signal ends the process at once."""
+        self.number = number
+        for other in self.old_handlers:
+            signal.signal(other, signal.SIG_DFL)
+        self.raise_again()
+
+    def raise_again(self, _: object = None, frame: FrameType | None = None) -> None:
+        """Raise _EndedError if a signal has come; within `hear_ignored`, where it is lost, later."""
+        while frame is not None and frame.f_code is not _Ending.hear_ignored.__code__:
+            frame = frame.f_back
+        if frame is not None:
+            self.set_timer()
+        elif self.number is not None:
+            raise _EndedError(self.number)
+
+    def hear_ignored(self, ignored: Any) -> None:
+        """Have _EndedError raised again; show other exceptions that Python ignores."""
+        if isinstance(ignored.exc_value, _EndedError):
+            self.set_timer()
+        else:
+            self.old_hook(ignored)
+
+    def set_timer(self) -> None:
+        """Have `raise_again` called in a millisecond, where the system can; else at the end."""
+        if sys.platform != "win32":
+            signal.signal(signal.SIGALRM, self.raise_again)
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
