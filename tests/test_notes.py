@@ -183,6 +183,40 @@ def test_rows_for_programs_have_the_warnings_beside_them(write: Any) -> None:
         assert lines[0].startswith("warning: "), command
 
 
+def warning_of(notes: list[Note]) -> str:
+    """Return the text of the CranfieldWarning that is given of some notes."""
+    with pytest.warns(CranfieldWarning) as caught:
+        warn_of(notes)
+    return str(caught[0].message)
+
+
+def test_long_names_are_cut_in_warnings() -> None:
+    long = "n" * 10_000
+    text = f"{long} alone is as good as a/{long}.run, on 3 queries."
+    cut, cut_path = "n" * 197 + "...", "a/" + "n" * 195 + "..."
+    warning = warning_of([Note("a", "warning", text, source=long)])
+    assert warning == f"{cut}: {cut} alone is as good as {cut_path} on 3 queries."
+    of_words = warning_of([Note("a", "warning", "2 are tied.", source="so it is " * 1000)])
+    assert of_words.endswith("...: 2 are tied.")
+    assert len(of_words) == 2000 + len(": 2 are tied.")
+
+
+def test_other_names_are_whole_in_warnings() -> None:
+    names = ", ".join(f"folder/run-{i:0150}" for i in range(10))
+    text = "2 documents: 'a  b' are tied."
+    assert warning_of([Note("a", "warning", text, source=names)]) == f"{names}: {text}"
+    assert warning_of([Note("a", "error", text)]) == text
+
+
+def test_a_comparison_of_long_names_warns_in_few_words() -> None:
+    qrels = {f"q{i}": {"d": 1} for i in range(5)}
+    runs = {"n" * 10_000: {query: {"d": 1.0} for query in qrels}}
+    runs["m" * 10_000] = {query: {"x": 1.0} for query in qrels}
+    with pytest.warns(CranfieldWarning, match="Only 5 queries") as caught:
+        compare(qrels, runs, "AP")
+    assert len(str(caught[0].message)) < 2000
+
+
 def test_a_dict_of_ranks() -> None:
     qrels = {f"q{q}": {"b": 1} for q in range(4)}
     upside_down = {f"q{q}": {"a": 1, "b": 2, "c": 3} for q in range(4)}

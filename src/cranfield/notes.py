@@ -1,6 +1,7 @@
 """Notes: remarks beside numbers, each with a code and a severity."""
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -97,6 +98,7 @@ def around(legend: Iterable[str], notes: Iterable[Note]) -> list[str]:
 
 _MOST_NAMED = 10  # of more sources, so many that a page would be full of them
 _FIRST_NAMED = 3
+_LONGEST_PART = 2000  # characters of a warning's text, and of the names before it
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -138,9 +140,17 @@ def warn_of(notes: Iterable[Note]) -> None:
     """
     grave = [note for note in notes if note.is_grave]
     if grave:
-        lines = (str(note).partition(": ")[2] for note in gravest_first(grave))
-        text = "\n".join(map(printable, lines))
+        text = "\n".join(map(_cut_names, gravest_first(grave)))
         warnings.warn(text, CranfieldWarning, stacklevel=_level_of_caller())
+
+
+def _cut_names(note: Note) -> str:
+    """Return what a note says, with each very long word cut, and a very long list of names."""
+    source, text = (
+        printable(re.sub(r"\S{200,}", lambda word: f"{word[0][:197]}...", part), _LONGEST_PART)
+        for part in (note.source or "", note.text)
+    )
+    return f"{source}: {text}" if source else text
 
 
 def _level_of_caller() -> int:
