@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from cranfield.errors import CranfieldError, CranfieldWarning, OptionError, printable
+from cranfield.errors import UNDOCUMENTED, CranfieldError, CranfieldWarning, OptionError, printable
 from cranfield.version import __version__
 
 _SECTIONS = {
@@ -146,6 +146,7 @@ class _Commands(click.Group):
         import numpy  # noqa: F401
 
         command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
+        command.help = command.help or UNDOCUMENTED
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -242,6 +243,9 @@ def cli() -> None:
     \b
     Tab key, in ~/.bashrc: eval "$(_CRANFIELD_COMPLETE=bash_source cranfield)"
     """  # noqa: D301 - click's mark for lines to keep
+
+
+cli.help = cli.help or UNDOCUMENTED
 
 
 def main() -> None:

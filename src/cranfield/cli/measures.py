@@ -5,9 +5,9 @@ import shutil
 import click
 
 from cranfield.cli import flags
-from cranfield.errors import MeasureError
+from cranfield.errors import UNDOCUMENTED, MeasureError
 from cranfield.measures import EXAMPLE, Definition, definitions, example_of, find, search
-from cranfield.measures.declaration import UNDOCUMENTED
+from cranfield.measures.declaration import IS_UNDOCUMENTED
 
 
 @flags.command("measures")
@@ -44,11 +44,10 @@ def command(
         if i:
             formatter.write("\n\n")
         explain(definition, formatter)
-    if UNDOCUMENTED:
+    if IS_UNDOCUMENTED:
         formatter.write_paragraph()
         formatter.write_text(
-            "What each measures, its formula and its source are missing here: python -OO (or "
-            "PYTHONOPTIMIZE=2) takes documentation away. Run it without."
+            f"What each measures, its formula and its source are missing here {UNDOCUMENTED}"
         )
     click.echo(formatter.getvalue(), nl=False)
 
