@@ -306,8 +306,9 @@ def _run(ending: "_Ending") -> int:
         raise _EndedError(signal.SIGINT) from None
     except OSError as error:
         status = Refused.exit_code
+        place = "" if error.filename is None else f"{printable(str(error.filename))}: "
         with contextlib.suppress(OSError):
-            click.echo(f"Error: cannot read or write: {error.strerror or error}", err=True)
+            click.echo(f"Error: {place}cannot read or write: {error.strerror or error}", err=True)
     except Exception:  # noqa: BLE001 - our own mistake is not a verdict of a gate, either
         status = Refused.exit_code
         sys.excepthook(*sys.exc_info())
@@ -355,7 +356,7 @@ class _Ending:
         self.raise_again()
 
     def raise_again(self, _: object = None, frame: FrameType | None = None) -> None:
-        """Raise _EndedError if a signal has come; within `hear_ignored`, where it is lost, later."""
+        """Raise _EndedError if a signal has come; later, if `hear_ignored` would lose it."""
         while frame is not None and frame.f_code is not _Ending.hear_ignored.__code__:
             frame = frame.f_back
         if frame is not None:
