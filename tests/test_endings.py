@@ -238,6 +238,42 @@ def test_a_file_is_replaced_when_it_is_whole(
     assert os.listdir(tmp_path) == ["a.csv"]
 
 
+def test_a_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is what a link to it leads to. `root`, who may write everything, is asked here, too."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"first")
+    path.chmod(0o444)
+    (tmp_path / "link.csv").symlink_to(path)
+    mode_allows = lambda place, mode: bool(os.stat(place).st_mode & 0o222)  # noqa: E731
+    monkeypatch.setattr(os, "access", mode_allows)
+    for target in (str(path), str(tmp_path / "link.csv"), path.as_uri()):
+        with (
+            pytest.raises(
+                InputError, match=r"a\.csv: cannot be written: Permission|link\.csv: cann"
+            ),
+            written(str(target)),
+        ):
+            pass
+    assert path.read_bytes() == b"first"
+    path.chmod(0o644)
+    with written(path) as stream:
+        stream.write(b"second")
+    assert path.read_bytes() == b"second"
+
+
+def test_an_error_of_the_system_names_the_file(tmp_path: Path) -> None:
+    code = (
+        "import cranfield.cli.measures as m\n"
+        "def broken(**_): open('/no/such/folder/file')\n"
+        "m.command.callback = broken\n" + MAIN
+    )
+    with started(code, "measures", folder=tmp_path) as process:
+        _, printed = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2
+    problem = "cannot read or write: No such file or directory"
+    assert printed.decode() == f"Error: /no/such/folder/file: {problem}\n"
+
+
 # ---- devices without an end --------------------------------------------------------------------
 
 

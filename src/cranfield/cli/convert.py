@@ -21,6 +21,7 @@ from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import names_of, what_is
 from cranfield.formats.small.listed_ids import listed_ids
 from cranfield.formats.source import Source
+from cranfield.formats.url import URL, local_path, real_path
 from cranfield.options import whole
 
 
@@ -86,7 +87,8 @@ def command(
     named = [*merge, *only, *without, *filter(None, [data.map_docs])]
     refuse_own_input([source, *named], target)
     refuse_two_inputs(source, *named)
-    if source != "-" and not Source(source).is_url and not glob.glob(source):
+    path = local_path(source)
+    if path != "-" and not URL.match(path) and not glob.glob(path):
         Source(source).start(1)  # says that there is no such file
     if is_qrels and is_run:
         raise click.UsageError("--qrels and --run exclude each other")
@@ -172,7 +174,7 @@ def _of_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
 
 def refuse_own_input(sources: Iterable[str], target: str) -> None:
     """Raise OptionError if a file would be written over while it is read."""
-    if os.path.exists(target) and os.path.realpath(target) in map(os.path.realpath, sources):
+    if os.path.exists(real_path(target)) and real_path(target) in map(real_path, sources):
         raise OptionError(f"{printable(target)}: is read by this command; name another file")
 
 

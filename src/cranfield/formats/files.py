@@ -17,6 +17,7 @@ from cranfield.formats.header import stated_roles
 from cranfield.formats.list_cells import apart
 from cranfield.formats.source import Path, Source, written
 from cranfield.formats.text import LONGEST_LINE, NO_DATA, data_begin, is_data, refuse_binary
+from cranfield.formats.url import local_path
 from cranfield.formats.values import WHOLE
 from cranfield.formats.write import NotTextError
 from cranfield.notes import Note
@@ -220,8 +221,8 @@ def file_rows(
 
 def _expanded(path: str, what: What) -> list[str]:
     """Return the files that a path names: the path alone, or the files of a glob or folder."""
-    if os.path.isdir(path):
-        return _in_folder(path, what)
+    if os.path.isdir(folder := local_path(path)):
+        return _in_folder(folder, what)
     if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
         found = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
         if not found:
@@ -304,7 +305,7 @@ def _refuse_no_text(source: Source, sample: bytes) -> None:
 
 def what_is(path: Path) -> What | None:
     """Distinguish runs and judgments by the file's columns, or else its name; None if unclear."""
-    first = _expanded(os.fspath(path), What.QRELS)[0]
+    first = local_path(_expanded(os.fspath(path), What.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this
     source = Source(first)

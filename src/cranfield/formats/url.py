@@ -1,5 +1,6 @@
 """URLs: Arrow's file systems for them, and the answers of web servers."""
 
+import os
 import re
 from typing import Any
 
@@ -8,6 +9,7 @@ from cranfield.version import __version__
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 WEB = re.compile(r"https?://", re.IGNORECASE)
+_FILE = re.compile(r"file://(?:localhost)?(/[^?#]*)", re.IGNORECASE)
 _PATIENCE = 60  # seconds to wait for a web server's answer
 SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
 
@@ -15,6 +17,26 @@ SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://
 def without_secrets(url: str) -> str:
     """Return a URL without the user and password that it may hold."""
     return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]+://)[^/@?]*@", r"\1", url)
+
+
+def local_path(path: str) -> str:
+    """Return the path of a file on this machine for its `file://` URL; else the path, or URL.
+
+    >>> local_path("file:///tmp/my%20run.csv"), local_path("a.run"), local_path("s3://bucket/a.run")
+    ('/tmp/my run.csv', 'a.run', 's3://bucket/a.run')
+    """
+    match = _FILE.match(path)
+    if match is None or "%00" in match[1]:
+        return path
+    from urllib.parse import unquote_to_bytes
+
+    local = os.fsdecode(unquote_to_bytes(os.fsencode(match[1])))
+    return local[1:] if os.name == "nt" and local[2:3] == ":" else local  # of /C:/a.run
+
+
+def real_path(path: str) -> str:
+    """Return the path of the file that a path or a `file://` URL leads to, without links."""
+    return os.path.realpath(local_path(path))
 
 
 def file_system(url: str) -> tuple[Any, str]:
@@ -28,6 +50,8 @@ def file_system(url: str) -> tuple[Any, str]:
     hint: str | None = "Or download the file, and give its path."
     try:
         system, path = fs.FileSystem.from_uri(url)
+        if "\0" in path:
+            raise ValueError("a null character in the path")
         return system, path
     except ImportError as error:
         reason: Exception = error
