@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -491,9 +490,9 @@ def test_a_command_that_is_ended_leaves_nothing(
         stderr=subprocess.PIPE,
     )
     with pipe.open("w") as writer:  # opens once the command reads
-        writer.write(files[1].read_text())
+        # More than a pipe holds: when it is written, nearly all of it has been read.
+        writer.write(files[1].read_text() + "\n" * (1 << 20))
         writer.flush()
-        time.sleep(0.2)
         process.send_signal(getattr(signal, kind))
         process.communicate(timeout=60)
     assert process.returncode != 0

@@ -97,6 +97,29 @@ def test_a_release_is_built_where_only_pinned_tools_are() -> None:
     assert not any("run" in step for step in jobs["publish"]["steps"])
 
 
+# Clocks that go on while other programs have the processor, and limits in their seconds.
+_CLOCK = re.compile(r"\btime\.(?:time|monotonic|perf_counter)(?:_ns)?\b|from[ ]time\b|[ ]now\(")
+_LIMIT = re.compile(
+    r"(?:\btimeout|PATIENCE|\bdeadline) *[=:] *(\d[\d_.]*)"
+    r"|\.(?:wait|join|get|result)\((\d[\d_.]*)\)"
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py"))],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_no_test_looks_at_a_clock_of_the_wall(path: Path) -> None:
+    """Time is that of the processor (`time.process_time`); a limit only ends what hangs."""
+    text = path.read_text("utf-8")
+    assert not _CLOCK.findall(text)
+    for found in _LIMIT.finditer(text):
+        assert float(found[1] or found[2]) >= 60, found[0]
+    for settings in re.findall(r"suppress_health_check=\[(.*?)\]", text, re.S):
+        assert "HealthCheck.too_slow" in settings
+
+
 def test_what_is_cited_is_this_version() -> None:
     cited = read("CITATION.cff")
     assert cited["version"] == cranfield.__version__

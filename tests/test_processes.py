@@ -62,15 +62,12 @@ def in_a_fork(work: Callable[[], bool]) -> bool:
             traceback.print_exc()
         finally:
             os._exit(status)
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    pytest.fail("the child waited for ever")
+    timer = threading.Timer(PATIENCE, os.kill, (child, signal.SIGKILL))
+    timer.start()
+    _, status = os.waitpid(child, 0)
+    timer.cancel()
+    assert os.waitstatus_to_exitcode(status) != -signal.SIGKILL, "the child waited for ever"
+    return os.waitstatus_to_exitcode(status) == 0
 
 
 def test_a_child_forked_within_a_cached_property_evaluates(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,9 @@ from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels,
 
 SUFFIXES = [".run", ".csv", ".tsv", ".json", ".jsonl", ".parquet", ".arrow", ".arrows", ".feather"]
 PACKED = ["", ".gz", ".bz2", ".xz", ".zst", ".lz4"]
-IN_A_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+IN_A_FOLDER = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 ID_FAULTS = "cannot be written in columns of text"
 
 
