@@ -22,7 +22,7 @@ def printable(text: str, limit: int | None = None) -> str:
 
 
 # What stands in the place of documentation where Python has none.
-UNDOCUMENTED = "(python -OO, or PYTHONOPTIMIZE=2, takes documentation away. Run it without.)"
+NO_DOCSTRINGS = "(python -OO, or PYTHONOPTIMIZE=2, takes documentation away. Run it without.)"
 _LONGEST = 2000  # characters of a line of what an error says
 
 

@@ -98,7 +98,6 @@ def around(legend: Iterable[str], notes: Iterable[Note]) -> list[str]:
 
 _MOST_NAMED = 10  # of more sources, so many that a page would be full of them
 _FIRST_NAMED = 3
-_LONGEST_PART = 2000  # characters of a warning's text, and of the names before it
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -145,12 +144,9 @@ def warn_of(notes: Iterable[Note]) -> None:
 
 
 def _cut_names(note: Note) -> str:
-    """Return what a note says, with each very long word cut, and a very long list of names."""
-    source, text = (
-        printable(re.sub(r"\S{200,}", lambda word: f"{word[0][:197]}...", part), _LONGEST_PART)
-        for part in (note.source or "", note.text)
-    )
-    return f"{source}: {text}" if source else text
+    """Return what a note says, with very long words cut, and a very long list of names."""
+    parts = [re.sub(r"(\S{197})\S{3,}", r"\1...", part or "") for part in (note.source, note.text)]
+    return ": ".join(printable(part, 2000) for part in parts if part)
 
 
 def _level_of_caller() -> int:

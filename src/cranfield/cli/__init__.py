@@ -14,12 +14,11 @@ import signal
 import sys
 import warnings
 from importlib import import_module
-from types import FrameType
 from typing import Any
 
 import click
 
-from cranfield.errors import UNDOCUMENTED, CranfieldError, CranfieldWarning, OptionError, printable
+from cranfield.errors import NO_DOCSTRINGS, CranfieldError, CranfieldWarning, OptionError, printable
 from cranfield.version import __version__
 
 _SECTIONS = {
@@ -146,7 +145,7 @@ class _Commands(click.Group):
         import numpy  # noqa: F401
 
         command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
-        command.help = command.help or UNDOCUMENTED
+        command.help = command.help or NO_DOCSTRINGS
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -245,7 +244,7 @@ def cli() -> None:
     """  # noqa: D301 - click's mark for lines to keep
 
 
-cli.help = cli.help or UNDOCUMENTED
+cli.help = cli.help or NO_DOCSTRINGS
 
 
 def main() -> None:
@@ -355,24 +354,15 @@ class _Ending:
             signal.signal(other, signal.SIG_DFL)
         self.raise_again()
 
-    def raise_again(self, _: object = None, frame: FrameType | None = None) -> None:
-        """Raise _EndedError if a signal has come; later, if `hear_ignored` would lose it."""
-        while frame is not None and frame.f_code is not _Ending.hear_ignored.__code__:
-            frame = frame.f_back
-        if frame is not None:
-            self.set_timer()
-        elif self.number is not None:
+    def raise_again(self, *_: object) -> None:
+        """Raise _EndedError if a signal has come."""
+        if self.number is not None:
             raise _EndedError(self.number)
 
     def hear_ignored(self, ignored: Any) -> None:
-        """Have _EndedError raised again; show other exceptions that Python ignores."""
-        if isinstance(ignored.exc_value, _EndedError):
-            self.set_timer()
-        else:
+        """Have _EndedError raised again, by a timer; show other exceptions that Python ignores."""
+        if not isinstance(ignored.exc_value, _EndedError):
             self.old_hook(ignored)
-
-    def set_timer(self) -> None:
-        """Have `raise_again` called in a millisecond, where the system can; else at the end."""
-        if sys.platform != "win32":
+        elif sys.platform != "win32":  # where it is raised at the end of the command
             signal.signal(signal.SIGALRM, self.raise_again)
-            signal.setitimer(signal.ITIMER_REAL, 0.001)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)  # here, it would be ignored once more

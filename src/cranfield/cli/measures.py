@@ -5,9 +5,9 @@ import shutil
 import click
 
 from cranfield.cli import flags
-from cranfield.errors import UNDOCUMENTED, MeasureError
+from cranfield.errors import NO_DOCSTRINGS, MeasureError
 from cranfield.measures import EXAMPLE, Definition, definitions, example_of, find, search
-from cranfield.measures.declaration import IS_UNDOCUMENTED
+from cranfield.measures.declaration import UNDOCUMENTED
 
 
 @flags.command("measures")
@@ -44,10 +44,10 @@ def command(
         if i:
             formatter.write("\n\n")
         explain(definition, formatter)
-    if IS_UNDOCUMENTED:
+    if UNDOCUMENTED:
         formatter.write_paragraph()
         formatter.write_text(
-            f"What each measures, its formula and its source are missing here {UNDOCUMENTED}"
+            f"What each measures, its formula and its source are missing here {NO_DOCSTRINGS}"
         )
     click.echo(formatter.getvalue(), nl=False)
 

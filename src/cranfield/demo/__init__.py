@@ -9,7 +9,6 @@ import os
 import sysconfig
 from pathlib import Path
 
-from cranfield.errors import InputError
 from cranfield.formats.source import written
 from cranfield.formats.url import local_path
 
@@ -91,7 +90,7 @@ def save(folder: str | os.PathLike[str]) -> list[Path]:
         folder: where to write; it is made if it is not there.
 
     Raises:
-        InputError: the folder cannot be made, or a file in it cannot be written.
+        InputError: a file cannot be written; OSError: the folder cannot be made.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -100,11 +99,7 @@ def save(folder: str | os.PathLike[str]) -> list[Path]:
 
     """
     folder = Path(local_path(os.fspath(folder)))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        problem = f"this folder cannot be made: {error.strerror or error}"
-        raise InputError(problem, source=str(folder)) from None
+    folder.mkdir(parents=True, exist_ok=True)
     content = {path.name: path.read_bytes() for path in (QRELS, HERE / "queries.tsv", *RUNS)}
     for name, system in (("rag", "bm25"), ("rag-new", "dense")):
         lines = ",\n".join(f" {json.dumps(row)}" for row in rows(system))

@@ -14,7 +14,7 @@ from cranfield.measures.parameters import Parameter
 from cranfield.options import finite
 
 # python -OO and PYTHONOPTIMIZE=2 remove docstrings, and with them every formula and source.
-IS_UNDOCUMENTED = sys.flags.optimize > 1
+UNDOCUMENTED = sys.flags.optimize > 1
 # The lines of a docstring that tell how the number is made, and where that is defined.
 _SOURCED = re.compile(r"^Formula:(?P<formula>.*?)^Source:(?P<source>.*?)(?:\n\n|\Z)", re.M | re.S)
 

@@ -22,7 +22,7 @@ from cranfield.arrays.ranked import Floats, floored_log, geometric_mean, mean, t
 from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError, nearest
 from cranfield.lazy import cached_property
-from cranfield.measures.declaration import IS_UNDOCUMENTED, Declaration, is_range
+from cranfield.measures.declaration import UNDOCUMENTED, Declaration, is_range
 from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, written
 from cranfield.measures.traits import UNSTATED, Traits
 
@@ -398,7 +398,7 @@ def _check_own(definition: Definition) -> None:
         ("formula", "a docstring that ends in the lines `Formula: ...` and `Source: ...`"),
         ("source", "a source: a line `Source: ...` after that of the formula in its docstring"),
     ):
-        if not getattr(definition, what) and not IS_UNDOCUMENTED:
+        if not getattr(definition, what) and not UNDOCUMENTED:
             raise wrong(f"it needs {needed}; every number has to tell how it was made")
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     options = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
