@@ -21,7 +21,7 @@ def printable(text: str, limit: int | None = None) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-# What stands in the place of documentation where Python has none.
+# What is shown in the place of documentation where Python has none.
 NO_DOCSTRINGS = "(python -OO, or PYTHONOPTIMIZE=2, takes documentation away. Run it without.)"
 _LONGEST = 2000  # characters of a line of what an error says
 
