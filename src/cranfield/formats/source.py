@@ -28,6 +28,8 @@ Path = str | os.PathLike[str]
 
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
+_MANY, _MOST_EXPANDED = 1 << 24, 100  # bytes in memory, and how often the stored ones
+
 # The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
 Version = tuple[int, int, int]
 
@@ -129,6 +131,19 @@ class Source:
         ):
             told = stored if hear is None else cast(IO[bytes], KeptOpen(stored, hear))
             yield told if kind is None else decompressed(told, kind)
+
+    def refuse_expansion(self, n_bytes: int) -> None:
+        """Raise InputError if `n_bytes` bytes are far more than what is stored, compressed."""
+        if n_bytes <= _MANY:
+            return
+        stored = self._pipe.whole() if self._is_pipe else self.size
+        if stored is not None and n_bytes > _MOST_EXPANDED * stored:
+            raise InputError(
+                f"is {n_bytes // stored:,} times as large as the {stored:,} bytes that are stored",
+                source=self.name,
+                hint="A small file that fills the memory may be meant to do harm. If it is right, "
+                "decompress it first.",
+            )
 
     def digest(self) -> str | None:
         """Return the SHA-256 of the stored bytes; None if they can be read only once."""
