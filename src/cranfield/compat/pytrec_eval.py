@@ -95,8 +95,7 @@ def _parsed(
     lines: Iterable[str], form: Form, column: str, number: Callable[[str], Any]
 ) -> dict[str, dict[str, Any]]:
     """Return {query: {document: number}} from lines, with the number in that column."""
-    numbered = [*enumerate((line.rstrip("\r\n") for line in lines), 1)]
-    table = text_table(form.what, lambda: numbered, form)
+    table = text_table(form.what, "\n".join(line.rstrip("\r\n") for line in lines), form)
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     places = (form.names.index(name) for name in ("query_id", "doc_id", column))
     cells = zip(*(table.columns[place] for place in places), strict=True)

@@ -6,6 +6,7 @@ find its line.
 """
 
 import csv
+import io
 import json
 import math
 import os
@@ -241,7 +242,7 @@ def raw_lines(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """
     number, n_bytes = 1, 0
     begun: list[bytes] = []  # the pieces of a line whose end was not read yet
-    while begun or number == 1:
+    while True:
         piece = stream.read(_PIECE)
         n_bytes += len(piece)
         source.refuse_expansion(n_bytes)
@@ -250,14 +251,16 @@ def raw_lines(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         if piece and not end:
             continue
         block = b"".join(begun)
-        begun = [piece[end:]] if piece else []
+        begun = [piece[end:]]
         block = block.removeprefix(BYTE_ORDER_MARK) if number == 1 else block
         lines = block.splitlines(keepends=True)
-        if block.isspace():
+        if not block.strip(b" \r\n"):
             n_bytes -= len(block)
         else:
             yield from enumerate(lines, number)
         number += len(lines)
+        if not piece:
+            return
 
 
 _PIECE = 1 << 14  # bytes
@@ -289,7 +292,7 @@ def text_rows(name: str, read_lines: ReadLines, form: Form) -> Table | Document:
     """Return the content of a file's text: JSON, or lines."""
     if first_character(read_lines) in ("{", "["):
         return _of_json(name, read_lines, form)
-    return text_table(name, read_lines, form)
+    return _Text(name, read_lines, form).table()
 
 
 def first_character(read_lines: ReadLines) -> str:
@@ -346,9 +349,9 @@ def _repeated(names: Iterable[str]) -> str | None:
 # ---- text ---------------------------------------------------------------------------------------
 
 
-def text_table(name: str, read_lines: ReadLines, form: Form) -> Table:
+def text_table(name: str, text: str, form: Form) -> Table:
     """Return the lines of a text as rows; see `Form`."""
-    return _Text(name, read_lines, form).table()
+    return _Text(name, lambda: enumerate(io.StringIO(text, newline=""), 1), form).table()
 
 
 class _Text(Origin):
@@ -388,7 +391,8 @@ class _Text(Origin):
                 problem = f"expected {expected} got {len(fields)} columns"
                 raise self.error(line, problem, None if has_header else form.hint)
             for column, field in zip(columns, fields, strict=True):
-                column.append(field)
+                # Rows with the same document or label are often together: they share its text.
+                column.append(column[-1] if column and column[-1] == field else field)
 
         def where(row: int) -> tuple[int, str]:
             line, _ = next(islice(self._records(), row + has_header, None))
@@ -404,8 +408,9 @@ class _Text(Origin):
         lines = iter(self._read_lines())
         for number, line in lines:
             if not self._separator:
-                is_comment = not self._form.separators and line[0] == "#"
-                fields = [] if is_comment else _split(line)
+                fields = _split(line)
+                if not self._form.separators and fields and fields[0].startswith("#"):
+                    continue
             elif self._quoted and '"' in line:
                 rest = chain([line], (line for _, line in lines))
                 try:

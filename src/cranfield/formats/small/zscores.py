@@ -1,10 +1,9 @@
 """The file of trec_eval's option -Z: means and standard deviations of measures per topic."""
 
 import math
-from functools import partial
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.read import number_of, spaced, text_lines, text_table
+from cranfield.formats.small.read import number_of, spaced, text_of, text_table
 from cranfield.formats.source import Source
 
 _FORM = spaced("the z-scores", "query_id", "measure", "mean", "standard_deviation")
@@ -15,7 +14,7 @@ def zscore_rows(source: Source) -> dict[tuple[str, str], tuple[float, float]]:
 
     Raises InputError for the first line that is wrong, DuplicateError for one that occurs twice.
     """
-    table = text_table(source.name, partial(text_lines, source), _FORM)
+    table = text_table(source.name, text_of(source), _FORM)
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for row, (query, measure, *numbers) in enumerate(table.rows()):
         mean, deviation = (math.nan if n is None else n for n in map(number_of, numbers))
