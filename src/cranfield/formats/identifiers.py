@@ -52,6 +52,11 @@ def as_text(key: object, where: str) -> str:
     return key
 
 
+def as_unicode(text: str) -> str:
+    """Return a text with halves of surrogate pairs, which no file can hold, as escapes."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def with_text_ids(data: Mapping[Any, Any], where: str) -> dict[str, Any]:
     """Return the dict with text ids; InputError if two are equal, or a key cannot be an id."""
     texts = {as_text(key, where): value for key, value in data.items()}

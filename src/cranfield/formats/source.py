@@ -142,7 +142,7 @@ class Source:
                 f"is {n_bytes // stored:,} times as large as the {stored:,} bytes that are stored",
                 source=self.name,
                 hint="A small file that fills the memory may be meant to do harm. If it is right, "
-                "decompress it first.",
+                "decompress it, or write it as CSV.",
             )
 
     def digest(self) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from cranfield.errors import InputError
 from cranfield.formats.columnar import columnar_form
 from cranfield.formats.columns import NAMES, plain_name
-from cranfield.formats.identifiers import as_text
+from cranfield.formats.identifiers import as_text, as_unicode
 from cranfield.formats.objects import as_dict
 from cranfield.formats.small.read import (
     Document,
@@ -147,7 +147,7 @@ def _texts_in(value: Any) -> _Texts:
 
 def _plain(value: Any) -> str:
     """Return a text in one line; empty for any other value."""
-    return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+    return as_unicode(" ".join(str(value).split())) if isinstance(value, str | int | float) else ""
 
 
 # ---- TREC topics --------------------------------------------------------------------------------
@@ -158,25 +158,33 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 
     Raises InputError if there is none.
     """
-    parts = re.findall(r"<(top|topic|query)\b([^>]*)>(.*?)(?=</\1>|<\1\b|\Z)", text, re.S | re.I)
+    parts = re.findall(r"<(top|topic|query)\b([^<>]*)>(.*?)(?=</\1>|<\1\b|\Z)", text, re.S | re.I)
     topics = [one for one in parts if one[0].lower() != "query"] or parts
     found = 0
     for _, attributes, inside in topics:
         number = re.search(r"\b(?:number|num|id|qid)\s*=\s*[\"']([^\"']+)", attributes)
         number = number or re.search(
-            r"<(?:num|number|id|qid)>\s*(?:number:)?\s*([^\s<]+)", inside, re.I
+            r"<(?:num|number|id|qid)>\s*+(?:number:)?\s*+([^\s<]+)", inside, re.I
         )
         if number is None:
             continue
         found += 1
         texts = (re.search(rf"<{one}>(.*?)(?=<|\Z)", inside, re.S | re.I) for one in _TEXTS)
-        title = next((html.unescape(one[1]) for one in texts if one and one[1].strip()), "")
+        title = next((_unescape(one[1]) for one in texts if one and one[1].strip()), "")
         yield (
             number[1].strip(),
             _plain(re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)),
         )
     if not found:
         raise InputError("holds no topic with a number", source=name, hint=_HINT)
+
+
+def _unescape(text: str) -> str:
+    """Return HTML as text; as it is if it has a character of thousands of digits."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return text
 
 
 # ---- only the wanted lines ----------------------------------------------------------------------
