@@ -1,7 +1,12 @@
 """Non-inferiority and equivalence: verdicts, limits, p-values, exit status."""
 
+import copy
 import json
 import math
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
@@ -16,7 +21,17 @@ from helpers.vectors import CASE_A
 from helpers.vectors import CASE_E as E
 from scipy import stats
 
-from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, queries_needed
+from cranfield import (
+    Gate,
+    GateFailed,
+    InputError,
+    OptionError,
+    Verdict,
+    demo,
+    evaluate,
+    gate,
+    queries_needed,
+)
 from cranfield.cli import cli
 from cranfield.comparison.betting import Reach, bounded
 from cranfield.comparison.flips import Flips
@@ -1101,6 +1116,75 @@ def test_a_baseline_that_cannot_be_worse_is_warned_of() -> None:
         found = gate(data, baseline="old", margin=0.02)
         assert found.outcome == "PASS"
         assert [note.code for note in found.notes if note.is_grave] == ["baseline-at-worst"]
+
+
+# ---- in a test ----------------------------------------------------------------------------------
+
+
+def reaching(mean: float, **options: Any) -> Gate:
+    """A gate of a system whose mean is 0.5."""
+    scores_of = {"new": {"R@5": {"q1": 0.25, "q2": 0.75}}}
+    return gate(scores_of, at_least={"R@5": mean}, **options)
+
+
+def test_a_gate_is_true_if_it_passed() -> None:
+    assert reaching(0.5)
+    assert not reaching(0.51)
+    undecided = {"limit": True, "test": "t"}
+    assert [
+        bool(reaching(0.4, **undecided, undecided=counted)) for counted in (None, "pass", "fail")
+    ] == [False, True, False]
+
+
+def test_require_returns_a_gate_that_passed() -> None:
+    passed = reaching(0.5)
+    assert passed.require() is passed
+
+
+def test_require_raises_the_verdict_its_numbers_and_how_to_explain_them() -> None:
+    with pytest.raises(GateFailed) as failure:
+        reaching(0.6).require()
+    first, *others = str(failure.value).splitlines()
+    assert isinstance(failure.value, AssertionError)
+    assert first == "new: FAIL: R@5 0.5000, must be at least 0.6"
+    assert others[-1].startswith("Why: cranfield explain ... -m R@5 --query q1")
+    with pytest.raises(
+        GateFailed, match=r"^left: FAIL: score 0\.1000, difference -0\.4000 from ri"
+    ):
+        judged([10] * 10, [50] * 10, 0.02).require()
+
+
+def test_require_names_what_did_not_pass_alone() -> None:
+    scores_of = {name: {"q1": mean} for name, mean in [("a\x1b", 0.4), ("b", 0.6), ("c", 0.1)]}
+    with pytest.raises(GateFailed) as failure:
+        gate(scores_of, at_least={"score": 0.5}).require()
+    lines = str(failure.value).splitlines()
+    assert [line[:6] for line in lines[:3]] == ["a\\x1b:", "c: FAI", ""]
+
+
+def test_a_failed_gate_can_be_pickled_and_copied() -> None:
+    with pytest.raises(GateFailed) as failure:
+        reaching(0.6).require()
+    pickled = pickle.loads(pickle.dumps(failure.value))  # noqa: S301 - its own
+    for again in (pickled, copy.deepcopy(failure.value)):
+        assert type(again) is GateFailed
+        assert str(again) == str(failure.value)
+
+
+@pytest.mark.parametrize("call", ["assert {}", "{}.require()"])
+def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path, call: str) -> None:
+    gate_call = "gate({'new': {'R@5': {'q1': 0.25, 'q2': 0.75}}}, at_least={'R@5': 0.6})"
+    test_file = tmp_path / "test_search.py"
+    test_file.write_text(
+        f"from cranfield import gate\ndef test_search():\n    {call.format(gate_call)}\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull]
+    run = subprocess.run([*command, str(test_file)], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 1, run.stdout
+    if "require" in call:
+        assert "GateFailed: new: FAIL: R@5 0.5000, must be at least 0.6" in run.stdout
+        assert "Why: cranfield explain" in run.stdout
+        assert "verdict.py" not in run.stdout  # the trace ends in the test
 
 
 # ---- on the command line ------------------------------------------------------------------------

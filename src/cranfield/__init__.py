@@ -29,7 +29,7 @@ _NAMES = {
     "comparison.macro": "CollectionComparison compare_collections",
     "comparison.powered_result": "PoweredMean PredictionPowered",
     "comparison.power": "detectable power queries_needed seeds_needed",
-    "comparison.verdict": "Gate Verdict",
+    "comparison.verdict": "Gate GateFailed Verdict",
     "data.lists": "Graded GradedSystems grades",
     "data.qrels": "Qrels read_qrels",
     "data.run": "Run read_run",
@@ -89,6 +89,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.powered_result import PoweredMean as PoweredMean
     from cranfield.comparison.powered_result import PredictionPowered as PredictionPowered
     from cranfield.comparison.verdict import Gate as Gate
+    from cranfield.comparison.verdict import GateFailed as GateFailed
     from cranfield.comparison.verdict import Verdict as Verdict
     from cranfield.data.lists import Graded as Graded
     from cranfield.data.lists import GradedSystems as GradedSystems

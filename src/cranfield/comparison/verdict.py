@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from cranfield.comparison.noninferiority import GateMethod, Outcome, least_p
 from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.thresholds import Threshold, lowest_table, table_of
+from cranfield.errors import printable
 from cranfield.explanation.pointer import how_to_explain
 from cranfield.notes import Note, around
 from cranfield.render.junit import Case, Ended, to_junit
@@ -21,6 +22,10 @@ from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Column, Table, legend, wanted
 
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
+
+
+class GateFailed(AssertionError):  # noqa: N818 - what pytest prints before the verdict
+    """A gate that did not pass: the text is its verdicts, with their numbers, and its tables."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ class Verdict:
 class Gate(Shown):
     """The verdicts on every system under every measure, and how they were found.
 
-    In a test, `assert found.passed, str(found)` prints the tables if it fails.
+    It is true if every system passes. In a test, `found.require()` prints the tables if not.
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
@@ -153,6 +158,30 @@ class Gate(Shown):
     def passed(self) -> bool:
         """Whether every system passes; UNDECIDED counts as the option `undecided` says."""
         return self.takes(self.outcome) == "PASS"
+
+    def __bool__(self) -> bool:
+        """Return `passed`, so that `assert gate(...)` fails where the gate does."""
+        return self.passed
+
+    def require(self) -> Self:
+        """Return the gate if it passed; raise GateFailed, with its verdicts and tables, if not.
+
+        >>> from cranfield import gate
+        >>> gate({"new": {"q1": 0.5}}, at_least={"score": 0.75}).require()
+        Traceback (most recent call last):
+            ...
+        cranfield.comparison.verdict.GateFailed: new: FAIL: score 0.5000, must be at least 0.75
+        ...
+        """
+        __tracebackhide__ = True  # pytest shows the line of the test
+        if self.passed:
+            return self
+        reasons = [
+            f"{printable(judgment.system)}: {_reason(self, judgment)}"
+            for judgment in self._every
+            if self.takes(judgment.outcome) != "PASS"
+        ]
+        raise GateFailed("\n".join([*reasons, "", repr(self)]))
 
     def takes(self, outcome: Outcome) -> Outcome:
         """Return the outcome, with UNDECIDED counted as the option `undecided` says."""
@@ -224,18 +253,25 @@ def _cases(found: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
     """Yield a test case for each verdict and threshold; one that fails shows its table."""
     for one in found._every:
         if isinstance(one, Verdict):
-            name, said = one.measure, f"{one}: {one.measure} {number(one.mean)}, difference "
-            said += f"{_shown(one, one.difference)} from {found.baseline}, lower limit "
-            said += f"{_shown(one, one.lower)}, margin {found.recipe['margin']}"
-            alone = replace(found, verdicts=(one,), thresholds=())
+            name, alone = one.measure, replace(found, verdicts=(one,), thresholds=())
         else:
-            name, said = one.stated, one.reason
-            alone = replace(found, verdicts=(), thresholds=(one,))
+            name, alone = one.stated, replace(found, verdicts=(), thresholds=(one,))
         passes = found.takes(one.outcome) == "PASS"
         outcome: Ended = "passed" if passes else "failed"
         if passes and one.outcome == "UNDECIDED":
             outcome = "skipped"
-        yield Case(one.system, name, outcome, said, shown(alone))
+        yield Case(one.system, name, outcome, _reason(found, one), shown(alone))
+
+
+def _reason(gate: Gate, judgment: Verdict | Threshold) -> str:
+    """Return a verdict of a gate, or that on a threshold, and its numbers, in one line."""
+    if isinstance(judgment, Threshold):
+        return judgment.reason
+    difference, lower = (_shown(judgment, limit) for limit in (judgment.difference, judgment.lower))
+    return (
+        f"{judgment}: {judgment.measure} {number(judgment.mean)}, difference {difference} from "
+        f"{gate.baseline}, lower limit {lower}, margin {gate.recipe['margin']}"
+    )
 
 
 # ---- tables -------------------------------------------------------------------------------------
