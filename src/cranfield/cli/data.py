@@ -223,14 +223,13 @@ class DataOptions(Options):
 
         Raises InputError for a file that does not, or whose judgments are others.
         """
-        several: Any = list(dict.fromkeys(paths))
-        sides = sides_of(several, self.columns, self.errors)
+        sides = sides_of(list(paths), self.columns, self.errors)
         assert sides is not None  # noqa: S101 - of paths
         judgments, named = sides.open(self.errors, duplicates)
         runs = [named] if isinstance(named, Run) else list(named.values())
         for run in runs:
             run.name = stem_of(run.sources[0])
-        _name_apart(runs, several)
+        _name_apart(runs, paths)
         return self._judgments(judgments), self._documents(runs)
 
     def _judgments(self, found: Qrels | QrelsReader) -> Qrels | QrelsReader:

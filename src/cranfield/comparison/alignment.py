@@ -42,7 +42,7 @@ from cranfield.scoring.assembly import options_of
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
 from cranfield.scoring.joint_bounds import judged_measure
 from cranfield.scoring.scores import Systems
-from cranfield.scoring.sides import sides_of
+from cranfield.scoring.sides import given_twice, sides_of
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
@@ -240,6 +240,8 @@ def _scores(
     missing = alignment.missing
     refuse_mapping(measures)
     both: tuple[Qrels, Run | dict[str, Run]] | None = None
+    if runs is not None and given_twice(qrels, runs, reading.columns):
+        qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
         judged, named, measures = arranged(
             *(qrels, runs, measures, None),

@@ -98,6 +98,13 @@ def sides_of_pair(
     return Sides([(name, *_both(one, columns, errors)) for name, one in named], is_one=False)
 
 
+def given_twice(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
+    """Tell whether judgments and runs are the same table, which holds both sides."""
+    if any(isinstance(of_side, Mapping) for of_side in (columns or {}).values()):
+        return False
+    return _same(qrels, runs) and _is_table(qrels) and hold_both([qrels, runs], columns)
+
+
 def hold_both(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> bool:
     """Tell whether each of some tables or files holds both sides; those of one side come in pairs.
 
