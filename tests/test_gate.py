@@ -397,7 +397,7 @@ def test_every_measure_must_pass() -> None:
 
 
 def test_less_may_be_better() -> None:
-    data = {"old": {"Unjudged@10": scores(A)}, "new": {"Unjudged@10": scores([a - 5 for a in A])}}
+    data = {"old": {"Unjudged@10": scores([a + 5 for a in A])}, "new": {"Unjudged@10": scores(A)}}
     found = gate(data, baseline="old", margin=0.01)
     assert str(found.verdicts[0]) == "PASS, better"
     assert found.verdicts[0].difference == pytest.approx(0.05)
@@ -771,10 +771,13 @@ def test_scores_out_of_the_range_are_refused() -> None:
         with pytest.raises(InputError, match=r"left: score of query 'q001' is 1.5: expected a"):
             judged([50, 150], [50, 50], 0.1, test=test, range=(0, 1))
     in_percent = {name: {"nDCG@10": {"q1": 40.0, "q2": 60.0}} for name in ("old", "new")}
-    with pytest.raises(InputError, match=r"is 40: expected a score from 0 to 1"):
-        gate(in_percent, baseline="old", margin=2, test="bounded")
-    assert gate(in_percent, baseline="old", margin=2).outcome == "PASS"
-    gate(in_percent, baseline="old", margin=2, test="bounded", range=(0, 100))
+    for test in ("bounded", "randomization", "t"):
+        with pytest.raises(InputError, match=r"is 40: expected a score from 0 to 1"):
+            gate(in_percent, baseline="old", margin=0.02, test=test)
+    for test in ("bounded", "randomization"):  # the range that is stated is that of these scores
+        gate(in_percent, baseline="old", margin=2, test=test, range=(0, 100))
+        with pytest.raises(InputError, match=r"is 60: expected a score from 0 to 50"):
+            gate(in_percent, baseline="old", margin=2, test=test, range=(0, 50))
 
 
 def test_bounded_where_less_is_better() -> None:

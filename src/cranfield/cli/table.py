@@ -4,7 +4,13 @@ from dataclasses import replace
 
 from cranfield.cli import flags
 from cranfield.cli.data import refuse_two_inputs
-from cranfield.cli.several import Comparing, collections_option, comparing_options, place_of
+from cranfield.cli.several import (
+    COMPARING,
+    Comparing,
+    alignment_options,
+    collections_option,
+    place_of,
+)
 from cranfield.cli.terminal import Format, format_option, say_notes, show
 from cranfield.comparison.paper_table import Paper, paper_table
 from cranfield.errors import OptionError
@@ -24,9 +30,18 @@ def command(
         "QRELS and RUN.",
     ),
     several: str | None = collections_option,
-    comparing: Comparing = comparing_options,
+    comparing: Comparing = flags.gathered(
+        Comparing, {**COMPARING, "alignment": alignment_options("percent")}
+    ),
     paper: Paper = flags.family(
-        Paper, group="Output", caption={"metavar": "TEXT"}, label={"metavar": "KEY"}
+        Paper,
+        group="Output",
+        caption={"metavar": "TEXT"},
+        label={"metavar": "KEY"},
+        percent={
+            "help": "Measures between 0 and 1 in percent: 51.2 for 0.512. Saved scores may be "
+            "percentages, too."
+        },
     ),
     form: Format = format_option,
 ) -> None:
@@ -46,6 +61,9 @@ def command(
     flags.refuse_options(
         {"slices", "bounds"}, "does not apply to this table, only to `cranfield compare`"
     )
+    in_percent = replace(comparing.alignment, percent=paper.percent)
+    if comparing.saved or collections:
+        comparing = replace(comparing, alignment=in_percent, saved=True)
     if several is not None:
         if qrels is not None or collections:
             raise OptionError(
@@ -62,8 +80,7 @@ def command(
         for path in form.outputs:
             if place_of(path, [*named.values()]) is not None:
                 raise OptionError(f"-o {path}: is read by this command; name another file")
-        saved = replace(comparing, saved=True)
-        by_name = {name: saved.compared(path, ()) for name, path in named.items()}
+        by_name = {name: comparing.compared(path, ()) for name, path in named.items()}
         found = paper_table(by_name, **paper.unusual())
     elif qrels is None:
         raise OptionError(

@@ -7,7 +7,7 @@ queries.
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -27,6 +27,7 @@ from cranfield.comparison.score_columns import (
 )
 from cranfield.comparison.seeds import Group, averaged, groups_of, notes_on
 from cranfield.comparison.settings import Alignment, Grouping, Missing
+from cranfield.comparison.units import check_ranges, divide_percentages, note_direction, note_unit
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
@@ -99,6 +100,7 @@ class Aligned:
     judged: Floats | None = None
     clusters: Clusters | None = None  # of the queries, if some depend on one another
     groups: tuple[Group, ...] | None = None  # of each system, if some have several runs
+    less_is_better: Collection[str] = ()  # of the measures, those that are said to be such
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""
@@ -107,7 +109,9 @@ class Aligned:
     def rising(self, measure: str) -> bool:
         """Return whether higher is better, as is assumed of an unknown measure."""
         known = known_measure(measure)
-        return known is None or known.definition.higher_is_better is not False
+        if known is None:
+            return measure not in self.less_is_better
+        return known.definition.higher_is_better is not False
 
     def column(self, measure: str) -> Floats:
         """Return the scores under one measure: (n_queries, n_systems)."""
@@ -156,6 +160,8 @@ def align(
     reading: Reading = Reading(),
     clustering: Clustering | None = None,
     grouping: Grouping | None = None,
+    *,
+    check_units: bool = True,
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
 
@@ -171,14 +177,16 @@ def align(
         reading: how judgments and runs are read.
         clustering: which queries depend on one another; None: it does not matter.
         grouping: which runs belong to one system; None: each is a system.
+        check_units: whether given scores must be in the range of their measure.
 
     Raises:
-        InputError: a score is missing or not a number; there is no system, or no query.
+        InputError: a score is missing, not a number, or not in the range of its measure; there is
+            no system, or no query.
         MeasureError: a measure without scores, or with texts as values.
         OptionError: options of reading or judging, with scores that exist already.
 
     """
-    found = _scores(qrels, runs, measures, alignment, judging, reading)
+    found = _scores(qrels, runs, measures, alignment, judging, reading, check_units=check_units)
     if grouping is not None and grouping.groups is not None:
         found = _grouped(found, grouping)
     if clustering is None:
@@ -236,6 +244,8 @@ def _scores(
     alignment: Alignment,
     judging: Judging,
     reading: Reading,
+    *,
+    check_units: bool,
 ) -> Aligned:
     missing = alignment.missing
     refuse_mapping(measures)
@@ -261,13 +271,35 @@ def _scores(
     if given := {**judging.unusual(), **reading.unusual()}:
         raise OptionError(f"{', '.join(given)}: applies to judgments and runs, not to scores")
     try:
-        found, notes, recipe = given_columns(qrels, alignment)
+        columns, notes, recipe, source_of_system = given_columns(qrels, alignment)
     except InputError as error:
         if error.line is None:
             raise
         raise error.because("Scores are expected, since no runs are given.") from None
     names = None if measures is None else named_texts(measures)
-    return _aligned(found, names, missing or "error", notes, recipe)
+    falling = [str(known_measure(name) or name) for name in alignment.less_is_better]
+    if unknown := set(falling).difference(measure for measure, _ in columns):
+        raise OptionError(f"less_is_better={min(unknown)!r:.80}: there are no scores of this name")
+    if alignment.percent:
+        columns, note = divide_percentages(columns, falling)
+        notes = [*notes, note]
+    if check_units and source_of_system:  # cranfield's own Scores have none
+        chosen = {key: column for key, column in columns.items() if key[0] in (names or [key[0]])}
+        check_ranges(chosen, source_of_system, percent=alignment.percent)
+    recipe |= {"percent": True} if alignment.percent else {}
+    recipe |= {"less_is_better": falling} if falling else {}
+    aligned = _aligned(columns, names, missing or "error", notes, recipe)
+    aligned = replace(aligned, less_is_better=falling)
+    return replace(aligned, notes=(*aligned.notes, *_note_unknown(aligned)))
+
+
+def _note_unknown(aligned: Aligned) -> Iterator[Note]:
+    """Yield notes on the units of unknown measures, and on which way is taken as better."""
+    unknown = [measure for measure in aligned.measures if aligned.known(measure) is None]
+    for measure in unknown:
+        columns = aligned.column(measure).T
+        yield from note_unit(measure, dict(zip(aligned.names, columns, strict=True)))
+    yield from note_direction([*filter(aligned.rising, unknown)])
 
 
 def _is_read_once(data: Any) -> bool:

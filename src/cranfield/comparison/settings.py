@@ -1,5 +1,6 @@
 """The options of the statistics: each with its default, its check and one sentence."""
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from cranfield.comparison.anova import PERMUTATIONS
 from cranfield.comparison.clustering import ALPHA
 from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
 from cranfield.comparison.significance import TIE
-from cranfield.errors import OptionError
+from cranfield.errors import MeasureError, OptionError
 from cranfield.formats.small.score_files import Layout
 from cranfield.options import (
     Check,
@@ -70,6 +71,19 @@ def some_names(value: Any) -> tuple[str, ...]:
 
 def _lists(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, Mapping | bytes)
+
+
+def falling_names(value: Any) -> tuple[str, ...]:
+    """Return names of measures; ValueError for a known one, unless less of it is better."""
+    from cranfield.measures import parse
+
+    names = some_names(value)
+    for name in names:
+        with contextlib.suppress(MeasureError):
+            measure = parse(name, glued=False)
+            if measure.definition.higher_is_better is not False:
+                raise ValueError(f"measures of which less is better, and {measure} is none")
+    return names
 
 
 def runs_by_name(value: Any) -> dict[str, tuple[str, ...]] | None:
@@ -157,6 +171,16 @@ class Alignment(Options):
         "error",
         "What to do with saved scores that were made with other options or judgments than the "
         'first: "error" refuses them, "allow" takes them, and says so.',
+    )
+    percent: bool = option(
+        False,
+        "Saved scores are percentages: divide by 100 those of each system that has some above 1.",
+    )
+    less_is_better: Sequence[str] = option(
+        (),
+        "Measures in saved scores of which less is better, such as 'latency_ms'. [default: of "
+        "those that cranfield does not know, more is better]",
+        falling_names,
     )
 
 
@@ -577,6 +601,8 @@ class AlignmentOptions(TypedDict, total=False):
     missing: Missing | None
     layout: Layout
     differing: Differing
+    percent: bool
+    less_is_better: Sequence[str]
 
 
 class GroupingOptions(TypedDict, total=False):

@@ -164,23 +164,12 @@ class Gate(Shown):
         return self.passed
 
     def require(self) -> Self:
-        """Return the gate if it passed; raise GateFailed, with its verdicts and tables, if not.
-
-        >>> from cranfield import gate
-        >>> gate({"new": {"q1": 0.5}}, at_least={"score": 0.75}).require()
-        Traceback (most recent call last):
-            ...
-        cranfield.comparison.verdict.GateFailed: new: FAIL: score 0.5000, must be at least 0.75
-        ...
-        """
+        """Return the gate if it passed; raise GateFailed, with its verdicts and tables, if not."""
         __tracebackhide__ = True  # pytest shows the line of the test
         if self.passed:
             return self
-        reasons = [
-            f"{printable(judgment.system)}: {_reason(self, judgment)}"
-            for judgment in self._every
-            if self.takes(judgment.outcome) != "PASS"
-        ]
+        failed = (one for one in self._every if self.takes(one.outcome) != "PASS")
+        reasons = (f"{printable(one.system)}: {_reason(self, one)}" for one in failed)
         raise GateFailed("\n".join([*reasons, "", repr(self)]))
 
     def takes(self, outcome: Outcome) -> Outcome:
