@@ -119,7 +119,7 @@ def test_percent_divides_what_is_in_percent_by_100() -> None:
     judged = gate(systems(old=OLD, new=PERCENT), baseline="old", margin=0.02, percent=True)
     assert judged.outcome == "FAIL"
     (note,) = [note.text for note in judged.notes if note.code == "percent"]
-    assert note == ("Divided by 100: nDCG@10 of new. Not divided, as no score is above 1: old.")
+    assert note == "Divided by 100: nDCG@10 of new. Not in percent, and not divided: old."
 
 
 def test_a_system_is_in_percent_as_a_whole() -> None:
@@ -241,6 +241,14 @@ def test_less_is_better_is_refused_where_it_is_not_so() -> None:
     assert compare(falling, less_is_better="FallOut@5")["FallOut@5"]["new"].verdict == "better"
     with pytest.raises(OptionError, match="'latency': there are no scores of this name"):
         compare(systems("latency_ms", old=FAST, new=SLOW), less_is_better="latency")
+
+
+def test_options_of_saved_scores_are_refused_beside_runs() -> None:
+    judged, runs = {"q1": {"a": 1}}, {"x": {"q1": ["a"]}, "y": {"q1": ["b", "a"]}}
+    with pytest.raises(OptionError, match="percent: applies to scores, not to judgments and runs"):
+        compare(judged, runs, "RR", percent=True)
+    with pytest.raises(OptionError, match="less_is_better: applies to scores"):
+        compare(judged, runs, "FallOut@5", less_is_better="FallOut@5")
 
 
 def test_percent_leaves_measures_of_which_less_is_better() -> None:

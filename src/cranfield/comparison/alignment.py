@@ -265,6 +265,8 @@ def _scores(
             sides = sides_of(qrels, reading.columns, "strict")
         both = None if sides is None else sides.read("strict", judging.duplicates)
     if both is not None:
+        if useless := alignment.unusual().keys() & {"percent", "less_is_better"}:
+            raise OptionError(f"{min(useless)}: applies to scores, not to judgments and runs")
         wanted = DEFAULT_MEASURES if measures is None else measures
         return _evaluated(*both, wanted, missing or "zero", judging)
     check_scores(qrels)

@@ -31,7 +31,7 @@ def divide_percentages(columns: Columns, no_shares: Collection[str]) -> tuple[Co
     measures, systems = ([key[i] for key in divided] for i in (0, 1))
     others = [system for _, system in columns if system not in systems]
     text = f"Divided by 100: {_listed(measures)} of {_listed(systems)}. " if divided else ""
-    text += f"Not divided, as no score is above 1: {_listed(others)}." if others else ""
+    text += f"Not in percent, and not divided: {_listed(others)}." if others else ""
     return {**columns, **divided}, Note("percent", "info", text.strip(), count=len(divided))
 
 
