@@ -286,8 +286,9 @@ def _scores(
         columns, note = divide_percentages(columns, falling)
         notes = [*notes, note]
     if check_units and source_of_system:  # cranfield's own Scores have none
-        chosen = {key: column for key, column in columns.items() if key[0] in (names or [key[0]])}
-        check_ranges(chosen, source_of_system, percent=alignment.percent)
+        for_names = names or [measure for measure, _ in columns]
+        columns_to_compare = {key: columns[key] for key in columns if key[0] in for_names}
+        check_ranges(columns_to_compare, source_of_system, percent=alignment.percent)
     recipe |= {"percent": True} if alignment.percent else {}
     recipe |= {"less_is_better": falling} if falling else {}
     aligned = _aligned(columns, names, missing or "error", notes, recipe)
