@@ -209,9 +209,9 @@ def test_corrections_are_within_a_measure_and_that_is_said() -> None:
 
 
 def test_what_all_together_would_leave_is_what_it_leaves() -> None:
-    old = {f"q{i}": 0.0 for i in range(8)}
-    sure = {f"q{i}": 0.1 * (i + 1) for i in range(8)}  # p = 2 / 2^8
-    less = {**sure, "q0": -0.1, "q1": -0.1}
+    old = {f"q{i}": 0.1 for i in range(8)}
+    sure = {f"q{i}": 0.1 + 0.1 * (i + 1) for i in range(8)}  # p = 2 / 2^8
+    less = {**sure, "q0": 0.0, "q1": 0.0}
     given = {"a": {"AP": old, "RR": old, "P@1": old}, "b": {"AP": sure, "RR": less, "P@1": less}}
     alone, together = compare(given), compare(given, family="all")
     marked, left = (

@@ -196,7 +196,7 @@ _FALLING = {
 
 
 def alignment_options(*without: str) -> Any:
-    """Declare the options of Alignment but for some."""
+    """Declare the options of Alignment, except those of some names."""
     return flags.family(Alignment, without=without, group="Files", less_is_better=_FALLING)
 
 

@@ -100,7 +100,7 @@ class Aligned:
     judged: Floats | None = None
     clusters: Clusters | None = None  # of the queries, if some depend on one another
     groups: tuple[Group, ...] | None = None  # of each system, if some have several runs
-    less_is_better: Collection[str] = ()  # of the measures, those that are said to be such
+    less_is_better: Collection[str] = ()  # unknown measures of which it is
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""

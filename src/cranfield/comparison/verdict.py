@@ -25,7 +25,15 @@ _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 
 
 class GateFailed(AssertionError):  # noqa: N818 - what pytest prints before the verdict
-    """A gate that did not pass: the text is its verdicts, with their numbers, and its tables."""
+    """A gate that did not pass: the text is its verdicts, with their numbers, and its tables.
+
+    >>> from cranfield import GateFailed, gate
+    >>> try:
+    ...     found = gate({"new": {"q1": 0.5}}, at_least={"score": 0.75}).require()
+    ... except GateFailed as failure:
+    ...     print(str(failure).splitlines()[0])
+    new: FAIL: score 0.5000, must be at least 0.75
+    """
 
 
 @dataclass(frozen=True)
