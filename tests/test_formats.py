@@ -337,7 +337,7 @@ def test_a_column_stated_as_the_rank_is_no_score(name: str, tmp_path: Path) -> N
     assert run({"rank": "score"}).numbers == {"rank"}
     ranked = evaluate(qrels, run({"rank": "score"}), "RR")  # and there is no warning
     assert ranked["RR"] == 1 / 1
-    with pytest.warns(CranfieldWarning, match="--run-columns rank="):
+    with pytest.warns(CranfieldWarning, match="--columns rank="):
         assert evaluate(qrels, run(), "RR")["RR"] == 1 / 3
     assert run({"rank": 3, "query_id": 1, "doc_id": 2}).numbers == {"rank"}
     with pytest.raises(InputError, match="has no column for 'doc_id': 'doc_id' is stated as score"):

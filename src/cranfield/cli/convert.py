@@ -140,6 +140,8 @@ def _write_run(run: Run, target: str, form: Any, kept: Judging) -> None:
     say_written(f"read as {run.form}", written.left_out, written.rows, target)
     if not written.rows:
         note(f"{target} is empty: no document is left", "warning")
+    if run.rows.distance is not None:
+        note(f"its scores are minus the distances in column {run.rows.distance!r:.60}")
     _say_twice(written.repeated, kept)
     if run.made_of is not None:
         note(run.made_of.note(written.chunks, written.rows).text)

@@ -1,12 +1,15 @@
 """Meeting: a run that has met the judgments, with counts of its queries and what to know of it."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from operator import gt, le, lt
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cranfield.arrays.grades import are_whole
 from cranfield.arrays.ranked import Bools
 from cranfield.data.averaged import Averaged
 from cranfield.data.counts import Counts
@@ -19,6 +22,7 @@ from cranfield.data.run import Run
 from cranfield.data.run_notes import (
     Look,
     are_ranks,
+    distance_note,
     duplicates_of,
     level_scores,
     mostly,
@@ -27,9 +31,9 @@ from cranfield.data.run_notes import (
 from cranfield.formats.block import Duplicates, LeftOut, Order, Role
 from cranfield.formats.objects import Nested
 from cranfield.lazy import cached_property
-from cranfield.notes import Note
+from cranfield.notes import Note, Severity
 from cranfield.progress import unwatched
-from cranfield.render.numbers import number_of, short
+from cranfield.render.numbers import number_of, queries_of, short
 
 
 class Seen(NamedTuple):
@@ -44,6 +48,9 @@ class Seen(NamedTuple):
     n_level: int
     n_unsorted: int
     n_below: int  # documents that were not retrieved, and are ranked below those that were
+    n_unlike: int  # 0 if the rows may be the judgments: all documents, by falling grades
+    n_lists: int  # queries of several judged documents, where the run or the judgments are lists
+    n_same_lists: int  # of these: whose retrieved documents are the judged ones
     left_out: LeftOut  # for these see `Match`
     repeated: LeftOut
     made: tuple[int, int]
@@ -72,6 +79,8 @@ class Met:
     run: Run
     judging: Judging
     whole: bool
+    #: For a query of a run: what `order_notes` says of the whole run; None: this is the whole run.
+    order_notes: Callable[[], Iterable[Note]] | None = None
 
     @property
     def seen(self) -> Seen:
@@ -163,6 +172,7 @@ class Meeting(Met):
     judging: Judging
     whole: bool
     n_below: int = 0
+    order_notes: Callable[[], Iterable[Note]] | None = None
 
     @property
     def query_ids(self) -> Sequence[str]:
@@ -219,6 +229,7 @@ class Meeting(Met):
     def seen(self) -> Seen:
         """What notes depend on."""
         match, placed = self.match, self.match.placed
+        n_lists, n_same_lists = self._count_lists()
         return Seen(
             self.n_queries,
             int(np.count_nonzero(match.in_run)),
@@ -226,12 +237,35 @@ class Meeting(Met):
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
             *(placed.n_tied, placed.n_level, placed.n_unsorted, self.n_below),
+            *(self._count_unlike(), n_lists, n_same_lists),
             match.left_out,
             match.repeated,
             match.made,
             match.dropped,
             match.regrouped,
         )
+
+    def _count_unlike(self) -> int:
+        """Return how many rows show that the run is not the judgments, ranked by their grades."""
+        match, hits = self.match, self.judged.hits
+        if self.n_hits != len(self.qrels.grade):
+            return 1
+        is_inverted = (hits.query[1:] == hits.query[:-1]) & (hits.grade[1:] > hits.grade[:-1])
+        n_rows = int(match.n_retrieved.sum()) + sum(match.unknown.values())
+        return n_rows - self.n_hits + int(np.count_nonzero(is_inverted))
+
+    def _count_lists(self) -> tuple[int, int]:
+        """Return how many queries have several judged documents, and how many just these as rows.
+
+        (0, 0) unless the run has no scores, or the judgments no grades.
+        """
+        qrels, match = self.qrels, self.match
+        if self.run.has_scores and qrels.graded:
+            return 0, 0
+        n_judged = np.diff(qrels.starts)
+        n_hits = np.bincount(qrels.query[match.row], minlength=len(n_judged))
+        is_same = (match.n_retrieved == n_judged) & (n_hits == n_judged) & (n_judged > 1)
+        return int(np.count_nonzero(n_judged > 1)), int(np.count_nonzero(is_same))
 
     @cached_property
     def counts(self) -> Counts:
@@ -250,6 +284,28 @@ class Meeting(Met):
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
             tied=match.placed.n_tied,
         )
+
+
+def own_judgments(met: Met, severity: Severity = "warning") -> Iterator[Note]:
+    """Say that the judgments seem to be the run: its scores are the grades, or its lists theirs."""
+    qrels, run, seen = met.qrels, met.run, met.seen
+    if not seen.n_hits or qrels.in_groups or qrels.lists_of == "grades":
+        return
+    n, n_same, grades = seen.n_lists, seen.n_same_lists, qrels.grade
+    text = "the judgments seem to be given as a run: "
+    may_be_copy = not seen.n_unlike and run.has_scores and _ranked_by(met) == "score"
+    is_long = seen.n_hits >= _FEWEST or (may_be_copy and grades.min() < grades.max())
+    is_beside = n >= _FEWEST and any(note.code == "judged-retrieved" for note in qrels.notes)
+    if may_be_copy and is_long and _has_grades(run, qrels):
+        text += "its documents are the same, its numbers grades"
+        yield Note("qrels-as-run", severity, text, count=seen.n_hits)
+    elif n >= _FEWEST and 20 * n_same >= 19 * n and not is_beside and grades.min() == grades.max():
+        text += f"in {n_same:,} of {queries_of(n)} with several expected documents, just these "
+        text += "were retrieved"
+        yield Note("qrels-as-run", severity, text, n_same, count=n_same)
+
+
+_FEWEST = 5  # lists, or rows of one grade: fewer may be so by chance
 
 
 def _hinting(note: Note) -> Note:
@@ -271,10 +327,10 @@ def _suspicions(met: Met, by: Order) -> Iterator[Note]:
         if not met.are_whole and _scores_are_grades(run):
             text = "The judgments are fractions and the run's scores grades: are they swapped?"
             yield Note("swapped", "warning", text, 1)
-        if run.nested is not None:
-            yield from _ranks_in(run.nested, qrels)
-        elif seen.n_unsorted:
-            yield from _against(run)
+        if run.nested is not None or seen.n_unsorted:
+            notes_of_run = met.order_notes
+            yield from notes_of_run() if notes_of_run else order_notes(qrels, run, seen.regrouped)
+    yield from own_judgments(met)
     if met.unknown and (missing := met.missing):
         from cranfield.data.spelling import queries_spelt_otherwise
 
@@ -308,6 +364,8 @@ def _notes(met: Met, by: Order) -> Iterator[Note]:
     if not is_told and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
+    if run.rows.distance is not None and by == "score":
+        yield distance_note(run.rows.distance)
     if n_tied := seen.n_tied:
         what = " in rank" if by == "rank" else ""
         text = f"{n_tied:,} documents are tied{what}: {met.judging.tie_rule}."
@@ -367,25 +425,53 @@ NO_GRADES = Note(
     "no-grades", "info", "No grades: every document of the judgments is relevant, grade 1."
 )
 _BLOCKS_LOOKED_AT = 2
+_DICTS_LOOKED_AT = 10  # queries of several documents, of which few have three
 
 
-def _ranks_in(nested: Nested, qrels: Qrels) -> Iterator[Note]:
-    """Say whether the scores of a dict are ranks: as a rule its first queries show that not.
+def _look_at_dict(nested: Nested, qrels: Qrels) -> Look:
+    """Look whether the scores of a dict are ranks, or rise: its first queries show that not.
 
     The scores of queries without judgments are not looked at: nobody has checked them.
     """
     look = Look()
     for docs in map(nested.get, qrels.query_ids):
-        if docs is not None and len(docs) > 1:
-            look.several, look.longest = look.several + 1, max(look.longest, len(docs))
-            if float(next(iter(docs.values()))) <= 1:  # as ranks begin
-                look.like_ranks += are_ranks(np.array([*docs.values()], np.float64))
-            if look.several - look.like_ranks > 2 and not look.mostly_ranks:
-                return
-    yield from look.notes()
+        if docs is None or len(docs) < 2:
+            continue
+        n, scores, lower = len(docs), docs.values(), islice(docs.values(), 1, None)
+        look.several, look.longest = look.several + 1, max(look.longest, n)
+        first, last = float(next(iter(scores))), float(next(reversed(scores)))
+        if max(first, last) <= n and first.is_integer() and are_ranks(np.array([*scores], float)):
+            look.like_ranks += 1
+            look.n_falling += first > last and all(map(gt, scores, lower))
+        if n > 2:
+            look.n_long += 1
+            look.n_rising += first < last and all(map(le, scores, lower))
+            look.n_strict += first < last and all(map(lt, scores, islice(scores, 1, None)))
+        may_rise = look.n_long - look.n_rising <= 2 or mostly(look.n_rising, look.n_long)
+        if look.several >= _DICTS_LOOKED_AT:
+            may_rise = mostly(look.n_rising, look.several)
+        n_others = look.several - look.like_ranks + look.n_falling
+        if not may_rise and n_others > 2 and not look.mostly_ranks:
+            break
+    return look
 
 
 _HIGH_GRADE = 10
+
+
+def _has_grades(run: Run, qrels: Qrels) -> bool:
+    """Tell whether the scores of a run are from the lowest to the highest grade, and as whole."""
+    grades = qrels.grade
+    if run.nested is not None:
+        rankings = run.nested.values()
+        scores = np.array([score for docs in rankings for score in docs.values()], np.float64)
+    else:
+        with unwatched():  # it was read before
+            blocks = [load() for load in run.skipping().every_row(["score"])]
+        scores = np.concatenate([block.value for block in blocks])
+    if (scores.min(), scores.max()) != (grades.min(), grades.max()):
+        return False
+    return bool((scores == np.floor(scores)).all()) == are_whole(grades)
 
 
 def _scores_are_grades(run: Run) -> bool:
@@ -401,19 +487,35 @@ def _scores_are_grades(run: Run) -> bool:
     return bool(small.all() and scores.any())  # lists have scores from 0 down
 
 
-def _against(run: Run) -> Iterator[Note]:
-    """Look, in the first blocks of a run, whether ranks contradict scores or are in their place.
+def order_notes(qrels: Qrels, run: Run, is_apart: bool = False) -> Iterator[Note]:
+    """Say whether the scores of a run look like ranks or distances, or its ranks contradict them.
 
-    Faults of the rank column itself do not matter: the run is ranked by its scores.
+    Of a run that is no dict, the first blocks are looked at. Faults of the rank column itself do
+    not matter: the run is ranked by its scores. `is_apart`: whether queries come back after others;
+    then whole numbers, which may be ranks, are looked at in whole queries.
     """
-    from cranfield.data.regroup import together
+    if run.nested is not None:
+        with contextlib.suppress(TypeError, ValueError):  # where one query is explained, of others
+            yield from _look_at_dict(run.nested, qrels).notes()
+        return
+    from cranfield.data.regroup import regrouped, together
 
     wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
+    rows = run.skipping()
     with unwatched():  # it was read before
-        loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
+        loads = list(islice(rows.every_row(wanted), _BLOCKS_LOOKED_AT + 1))
+        blocks = [together(load()) for load in loads[:_BLOCKS_LOOKED_AT]]
+        columns = [block.value for block in blocks if block.value is not None]
+        if (
+            is_apart
+            and len(loads) > 1
+            and all((column == np.floor(column)).all() for column in columns)
+        ):
+            loads = list(islice(regrouped(rows.every_row(wanted)), _BLOCKS_LOOKED_AT + 1))
+            blocks = [load() for load in loads[:_BLOCKS_LOOKED_AT]]
     look = Look()
-    for load in loads[:_BLOCKS_LOOKED_AT]:
-        block = together(load())
+    for block in blocks:
         if block.value is not None:
             look += Look.at(np.append(block.query.begins(), len(block)), block.value, block.rank)
-    yield from look.notes(whole=len(loads) <= _BLOCKS_LOOKED_AT)
+    is_whole = len(loads) <= _BLOCKS_LOOKED_AT
+    yield from look.notes(run.rows, whole=is_whole)

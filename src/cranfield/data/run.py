@@ -31,7 +31,7 @@ from cranfield.formats.block import (
     joined,
     no_rows,
 )
-from cranfield.formats.columns import ColumnsLike, What, in_order
+from cranfield.formats.columns import ColumnsLike, What, in_order, may_be_distance
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.header import listed_names
 from cranfield.formats.objects import NestedRows
@@ -167,11 +167,15 @@ class Run(Altered):
 
     def _no_column(self, name: str) -> InputError:
         names = f"; {listed_names(self._rows.names)}" if self._rows.names else ""
+        distance = next(filter(may_be_distance, self._rows.names), None)
+        which = f"columns={{{name!r}: ...}} (or 'rank'), --run-columns {name}=..."
+        if name == "score" and distance is not None:
+            which = f"columns={{'distance': {distance!r:.60}}}, --columns distance={distance:.60}"
         return InputError(
             f"the run {self.name!r} has no column {name!r}: it was read as {self.form}{names}",
             source=self.source,
-            hint=f"To say which is which: columns={{{name!r}: ...}} (or 'rank'), --run-columns "
-            f"{name}=...; order='given' (--order given) takes the rows in their order.",
+            hint=f"To say which is which: {which}; order='given' (--order given) takes the rows in "
+            "their order.",
             kind="columns",
         )
 

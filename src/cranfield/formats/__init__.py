@@ -139,7 +139,7 @@ def _are_apart(judged: Mapping[str, str], ranked: Mapping[str, str]) -> bool:
         return False
     if judged["doc"] != ranked["doc"]:
         return True
-    number = ranked.get("score", ranked.get("rank"))
+    number = next((ranked[role] for role in ("score", "distance", "rank") if role in ranked), None)
     return number is not None and judged.get("grade", number) != number
 
 

@@ -329,6 +329,9 @@ class Rows(ABC):
         """Yield the columns of `lists` unchanged, some rows at a time."""
         raise NotImplementedError
 
+    #: The column of distances, if the scores are minus these.
+    distance: str | None = None
+
     #: In errors: another possible reason why a document occurs twice.
     twice: str = ""
     #: For judgments in groups: rows whose document occurs above.
@@ -352,10 +355,12 @@ class HeldRows(Rows):
         self.form = of.form if form is None else form
         self.numbers = of.numbers if numbers is None else frozenset(numbers)
         self.is_ranking = of.is_ranking
+        self.distance = of.distance if "score" in self.numbers else None
         if numbers is not None:
             self.is_ranking = not self.numbers & {"score", "rank"}
         self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
         self.notes = of.notes
+        self.taken = of.taken
         self.length = len(block)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
@@ -363,3 +368,34 @@ class HeldRows(Rows):
         held = self._block.columns
         columns = {role: held[role] for role in wanted if role in held}
         yield lambda: replace(self._block, columns=columns)
+
+
+class DistanceRows(Rows):
+    """The rows of a run with distances: their scores are minus these, so that the lowest leads."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows, self.distance = rows, rows.taken.get("distance", "distance")
+        self.numbers = rows.numbers - {"distance"} | {"score"}
+        self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
+        self.names, self.taken, self.lists = rows.names, rows.taken, rows.lists
+        self.length, self.left_out, self.twice = rows.length, rows.left_out, rows.twice
+
+    @property
+    def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
+        """What is odd about the rows."""
+        return self._rows.notes
+
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+        """Yield the rows in the blocks of the others, with scores in the place of distances."""
+        roles = ["distance" if role == "score" else role for role in wanted]
+        for load in self._rows.blocks(roles, errors):
+            yield partial(_negate_distances, load)
+
+
+def _negate_distances(load: Load) -> Block:
+    block = load()
+    columns = {
+        "score" if role == "distance" else role: 0.0 - column if role == "distance" else column
+        for role, column in block.columns.items()
+    }
+    return replace(block, columns=columns)

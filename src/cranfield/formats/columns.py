@@ -106,6 +106,10 @@ _WEIGHT = "weight subtopic_weight intent_weight"
 _CHANCE = "inclusion_probability probability inclusion_prob iprob"
 _SPANS = "for judgments by span: the first position, and the one after the last; both or neither"
 _COSTS = "what it costs to look at the document (seconds, or characters); optional, for CWL"
+_DISTANCES = (
+    "the lowest first, read where there is no score; in lists and objects only where it is "
+    "stated; the score is minus the distance"
+)
 _STRATA = "for judgments that are a sample; whole numbers"
 _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
 
@@ -137,6 +141,11 @@ COLUMNS: Mapping[Role, Column] = {
         needed=True,
     ),
     "score": Column(_RUN, "number", _SCORE.split(), {What.RUN: _SCORES}, several="scores"),
+    "distance": Column(
+        *(_RUN, "number", ["distance", "dist", "_distance"]),
+        several="distances",
+        meaning=_DISTANCES,
+    ),
     "rank": Column(_RUN, "whole number", ["rank", "position"]),
     "cost": Column(_RUN, "number", ["cost"], several="costs", meaning=_COSTS),
     "grade": Column(
@@ -223,6 +232,11 @@ def in_order(roles: Iterable[Role]) -> list[Role]:
 def plain_name(name: str) -> str:
     """Return a column's name in the form in which names are compared."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def may_be_distance(name: str) -> bool:
+    """Tell whether a column's name says that it holds distances, the lowest of which is best."""
+    return "dist" in plain_name(name)
 
 
 def numbers_in(found: Iterable[Role]) -> frozenset[Role]:

@@ -89,14 +89,21 @@ def fields_of(
         return {}, stated
     found: dict[str, Field] = {}
     roles: dict[str, str | int | None] = {}
+    field_of_role = {  # a field may be stated by the name under which it is read
+        role: name.removeprefix(f"{column}.") if isinstance(name, str) else name
+        for role, name in given.items()
+    }
+    free_fields = [name for name in several[column] if name not in field_of_role.values()]
     numbers: list[Role] = ["score", "rank", "cost"] if what is What.RUN else ["grade"]
+    if "distance" in given:  # a field of that name alone may hold similarities
+        numbers[0] = "distance"
     for role in ("doc", *numbers):
-        wanted = given.get(role)
+        wanted = field_of_role.get(role)
         if role in given and wanted not in several[column] and wanted != column:
             if role == "doc":
                 return {}, stated
             continue  # a separate column, or none
-        field = wanted if wanted in several[column] else _named(several[column], role, what)
+        field = wanted if wanted in several[column] else _named(free_fields, role, what)
         if field is not None:
             one = Field(column, str(field))
             found[one.public], roles[COLUMNS[role].public] = one, one.public

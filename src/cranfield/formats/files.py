@@ -126,6 +126,11 @@ class Files(Rows):
         return all(one.graded for one in self.rows)
 
     @property
+    def distance(self) -> str | None:  # type: ignore[override] # known once they are opened
+        """The first file's column of distances, if the scores are minus these."""
+        return self.rows[0].distance
+
+    @property
     def twice(self) -> str:  # type: ignore[override] # known once they are opened
         """Another possible reason why a document occurs twice, for errors."""
         return self.rows[0].twice
@@ -148,9 +153,10 @@ class Files(Rows):
                     hint='Put the lists into one file, or give them names: {"q1": [...], ...}.',
                     kind="columns",
                 )
+        roles_of_files = [{*file.numbers, *file.taken} for file in rows]  # also distances
         for role, column in COLUMNS.items():
-            for one, source in zip(rows, self.sources, strict=True):
-                if column.several and (role in one.numbers) != (role in rows[0].numbers):
+            for one, roles, source in zip(rows, roles_of_files, self.sources, strict=True):
+                if column.several and (role in roles) != (role in roles_of_files[0]):
                     raise InputError(
                         f"was read as {one.form}, and {self.sources[0].name} as {rows[0].form}: "
                         f"either all files of one table have {column.several}, or none of them",

@@ -20,7 +20,7 @@ from cranfield.arrays.ranked import Ints
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.arrow_lists import listed
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of
-from cranfield.formats.block import Block, Cells, Errors, Faults, Load, Role, Rows
+from cranfield.formats.block import Block, Cells, DistanceRows, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
     FRACTIONS,
@@ -46,13 +46,12 @@ _ELEMENT = re.compile(
 
 
 def apart(rows: Rows, what: What, stated: ColumnsLike | None) -> Rows:
-    """Return the rows, split if their cells hold several documents."""
-    if not rows.lists:
-        return rows
-    if not holds_lists(rows, stated):
+    """Return the rows: split if their cells hold several documents, with scores for distances."""
+    if rows.lists and holds_lists(rows, stated):
+        rows = ListRows(rows, what, stated)
+    else:
         rows.lists = {}
-        return rows
-    return ListRows(rows, what, stated)
+    return DistanceRows(rows) if "distance" in rows.numbers else rows
 
 
 def holds_lists(rows: Rows, stated: ColumnsLike | None) -> bool:
@@ -97,7 +96,7 @@ class ListRows(Rows):
         several = (name for name in rows.lists.values() if may_split(name, rows.names, stated))
         self._split = frozenset(several)  # the columns that may hold texts such as a;b
         self.numbers = numbers_in(rows.lists)
-        self.is_ranking = what is What.RUN and not self.numbers & {"score", "rank"}
+        self.is_ranking = what is What.RUN and not self.numbers & {"score", "distance", "rank"}
         self.form, _, _ = rows.form.partition(" with ")
         self.form += f" with lists in columns {', '.join(rows.lists.values())}"
         self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length

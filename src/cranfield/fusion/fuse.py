@@ -146,6 +146,11 @@ def _check_inverted(run: Run) -> None:
             source=run.source,
             hint="Without distances, its ranks are in the right order: leave the norm out.",
         )
+    if run.rows.distance is not None:
+        raise OptionError(
+            f"the run {run.name!r:.80} is ranked by its distances, the lowest first: its scores "
+            "are minus these, for norm='min-max', and norm='min-max-inverted' would turn them again"
+        )
     if run.made_of is not None:
         raise OptionError(
             f"the run {run.name!r:.80}: documents of chunks have the highest score of theirs, and "
