@@ -97,6 +97,9 @@ def test_a_grade_called_score_does_not_rank(make: Any, tmp_path: Path) -> None:
     table = make(columns | {"score": [0, 0, 1]}, tmp_path)
     stated = {"query_id": "span", "doc_id": "doc", "relevance": "score", "rank": "place"}
     assert evaluate(table, "RR", columns=stated)["RR"] == 1 / 3
+    ids = {"query_id": "span", "doc_id": "doc"}
+    of_sides = {"qrels": ids | {"relevance": "score"}, "run": ids | {"rank": "place"}}
+    assert evaluate(table, table, "RR", columns=of_sides)["RR"] == 1 / 3
 
 
 # ---- ids that look like lists -------------------------------------------------------------------
