@@ -191,8 +191,8 @@ def test_help_says_how_a_measure_is_called() -> None:
 
 
 def _family(**options: Any) -> list[tuple[int | None, str]]:
-    old = {f"q{i}": 0.1 for i in range(12)}
-    new = {f"q{i}": 0.1 + 0.01 * (i + 1) * (1 if i < 10 else -1) for i in range(12)}
+    old = {f"q{i}": 0.2 for i in range(12)}
+    new = {f"q{i}": 0.2 + 0.01 * (i + 1) * (1 if i < 10 else -1) for i in range(12)}
     given = {name: {"AP": one, "RR": one, "P@1": one} for name, one in (("a", old), ("b", new))}
     found = compare(given, **options)
     return [(one.count, one.text) for one in found.notes if one.code == "family"]
