@@ -80,7 +80,7 @@ def test_frames_without_iterations_have_one_subtopic(ir_evaluator: Any, extra: A
 
 def test_rows_without_iterations_have_one_subtopic(ir_evaluator: Any) -> None:
     columns = ("query_id", "doc_id", "relevance")
-    rows = [namedtuple("Qrel", columns)("1", "a", 1)]
+    rows: Any = [namedtuple("Qrel", columns)("1", "a", 1)]  # type: ignore[call-arg] # by name
     dicts = [dict(zip(columns, row, strict=True)) for row in rows]
     for qrels in (rows, dicts, iter(rows), {"1": {"a": 1}}):
         assert ir_evaluator(qrels).values({"1": {"a": 1.0}})["NumQ"] == {"1": 1}

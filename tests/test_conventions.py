@@ -223,7 +223,7 @@ def test_the_beta_of_ir_measures_is_a_square() -> None:
     qrels, run = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ["a", "x"]}
     precision, recall = 1 / 2, 1 / 3
 
-    def f_of(squared_beta: float) -> float:
+    def f_of(squared_beta: float) -> Any:
         weighted = squared_beta * precision + recall
         return pytest.approx((1 + squared_beta) * precision * recall / weighted)
 

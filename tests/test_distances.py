@@ -7,7 +7,7 @@ import shlex
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pandas as pd
 import polars as pl
@@ -132,7 +132,7 @@ def test_a_score_beside_the_distance_ranks_as_before() -> None:
 def test_a_distance_that_is_stated_ranks_beside_a_score() -> None:
     rows = [{**row, "score": row["distance"]} for row in objects(NAMES, ROWS)]
     for columns in ({"distance": "distance"}, {"distance": "score"}):
-        assert evaluate(JUDGED, rows, "RR", columns=columns)["RR"] == 1
+        assert evaluate(JUDGED, Run(rows, columns=columns), "RR")["RR"] == 1
     with pytest.raises(OptionError, match="by a score or by a distance"):
         Run(rows, columns={"distance": "distance", "score": "score"})
 
@@ -160,7 +160,7 @@ def test_objects_in_lists_keep_their_order_whatever_their_distance_is() -> None:
     rows = [
         {**row, "retrieved": [{"id": one["id"], "distance": -one["score"]} for one in hits]}
         for row in OBJECTS
-        for hits in [row["retrieved"]]
+        for hits in [cast("list[Any]", row["retrieved"])]
     ]
     scores = evaluate(rows, "RR")
     assert (scores["RR"], "distance" in codes(scores)) == (1, False)
@@ -215,7 +215,7 @@ def test_buckets_tasks_and_one_query_read_distances_alike() -> None:
     in_buckets = evaluate(JUDGED, run, "RR", buckets=2)
     assert in_buckets["RR"] == 1
     assert "distance" in codes(in_buckets)
-    one_query = explain(JUDGED, run, "RR", "q1")
+    one_query: Any = explain(JUDGED, run, "RR", "q1")
     assert one_query.value == 1
     assert "distance" in codes(one_query)
     task = Task((parse("RR"),), Judging(), "strict", __version__, query=("query_id", "query_id"))
@@ -404,7 +404,7 @@ def test_each_remedy_ranks_the_best_first_when_it_is_typed(write: Any) -> None:
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CranfieldWarning)
-            scores = evaluate(*files, "RR")
+            scores: Any = cast("Any", evaluate)(*files, "RR")
         assert scores["RR"] < 1, files
         (warning,) = [note for note in scores.notes if note.is_grave]
         assert remedied(files, warning.text) == 1, files

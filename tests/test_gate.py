@@ -767,6 +767,7 @@ def test_bounded_needs_a_range() -> None:
 
 
 def test_scores_out_of_the_range_are_refused() -> None:
+    test: Any
     for test in ("bounded", "t"):
         with pytest.raises(InputError, match=r"left: score of query 'q001' is 1.5: expected a"):
             judged([50, 150], [50, 50], 0.1, test=test, range=(0, 1))
