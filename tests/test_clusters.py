@@ -1,6 +1,7 @@
 """Clusters of queries: whole clusters are flipped, and errors are cluster-robust."""
 
 import json
+import time
 from dataclasses import replace
 from itertools import product
 from math import sqrt
@@ -26,6 +27,7 @@ from cranfield import (
 )
 from cranfield.cli import cli
 from cranfield.comparison.alignment import align
+from cranfield.comparison.clusters import _looks_clustered
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.noninferiority import Question, hold
 from cranfield.comparison.randomization import inverted, sign_flip
@@ -475,3 +477,12 @@ def test_json_has_the_clusters() -> None:
     assert found["clusters"] == list("aaabbccccdef")
     assert found["results"][0]["pairs"][0]["clusters"] == 6
     assert compare(BOTH).to_dict()["clusters"] is None
+
+
+@pytest.mark.parametrize("end", ["", "\n", "-", "--\n"])
+def test_ids_of_many_parts_take_time_as_they_are_long(end: str) -> None:
+    """It would be minutes where the time grows with the square of the length."""
+    query_ids = [f"{'a-' * 200_000}{i}{end}" for i in range(10)]
+    begin = time.process_time()
+    [*_looks_clustered(query_ids)]
+    assert time.process_time() - begin < 20

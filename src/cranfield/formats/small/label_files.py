@@ -106,9 +106,9 @@ _Answers = Mapping[str, list[Any]]  # by the name of the question
 def _annotations(table: Table, row: int, several: Any) -> list[tuple[Mapping[str, Any], _Answers]]:
     """Return the annotations of a task, the oldest first, each with its answers."""
     found = []
-    for one in _objects(table, row, several, "annotations"):
+    for one in _objects(table, row, several, "an annotation"):
         answers: dict[str, list[Any]] = {}
-        for part in _objects(table, row, one.get("result"), "results of an annotation"):
+        for part in _objects(table, row, one.get("result"), "a result of an annotation"):
             answers.setdefault(str(part.get("from_name")), []).append(part.get("value"))
         found.append((one, answers))
     return sorted(found, key=lambda it: str(it[0].get("updated_at") or it[0].get("created_at")))
@@ -118,7 +118,7 @@ def _objects(table: Table, row: int, value: Any, what: str) -> Sequence[Mapping[
     """Return a list of objects in JSON, empty where there is none; InputError for another value."""
     objects = [] if value is None else value
     if not isinstance(objects, list) or not all(isinstance(one, Mapping) for one in objects):
-        raise table.error(row, f"expected {what}, a list of objects, got {value!r:.80}", _HINT)
+        raise table.error(row, f"expected {what}, an object in a list, got {value!r:.80}", _HINT)
     return objects
 
 
@@ -132,7 +132,7 @@ def _of_argilla(table: Table) -> Iterator[Label]:
     question = _question(table, (answers or {} for answers in responses))
     for row, (about, answers) in enumerate(zip(metadata, responses, strict=True)):
         first = _begun(table, row, about)
-        for one in _objects(table, row, (answers or {}).get(question), "responses") or [{}]:
+        for one in _objects(table, row, (answers or {}).get(question), "a response") or [{}]:
             is_final = one.get("status") in (None, "submitted")
             label, problem = _one(one.get("value") if is_final else None)
             yield first._replace(

@@ -253,12 +253,13 @@ def raw_lines(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         block = b"".join(begun)
         begun = [piece[end:]]
         block = block.removeprefix(BYTE_ORDER_MARK) if number == 1 else block
-        lines = block.splitlines(keepends=True)
-        if not block.strip(b" \r\n"):
-            n_bytes -= len(block)
-        else:
+        if block.strip(b" \r\n"):
+            lines = block.splitlines(keepends=True)
             yield from enumerate(lines, number)
-        number += len(lines)
+            number += len(lines)
+        else:
+            number += block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
+            n_bytes -= len(block)
         if not piece:
             return
 
