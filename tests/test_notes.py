@@ -422,3 +422,30 @@ def test_lists_of_one_document_and_judged_candidates_may_well_be_those_expected(
     assert grave(evaluate(labelled, "RR").notes) == {}
     twice = {query: [*docs] for query, docs in EXPECTED.items()}
     assert grave(evaluate(EXPECTED, twice, "RR").notes) == {"qrels-as-run": 20}
+
+
+# ---- what judged_only drops ---------------------------------------------------------------------
+
+JUDGED = {"q": {"a": 1, "n": -1}, "p": {"a": 1}}
+RANKED = {"q": ["x", "a", "y", "n"], "p": ["a"]}
+
+
+@pytest.mark.parametrize(("depth", "n_dropped"), [(None, 3), (2, 1), (1, 1)])
+def test_judged_only_says_how_many_documents_it_drops(depth: int | None, n_dropped: int) -> None:
+    scores = evaluate(JUDGED, RANKED, "RR", judged_only=True, depth=depth)
+    (note,) = (note for note in scores.notes if note.code == "judged-only")
+    assert note.count == n_dropped
+    assert note.text.startswith(f"{n_dropped} document")
+
+
+def test_judged_only_says_nothing_where_it_drops_nothing() -> None:
+    scores = evaluate(JUDGED, {"q": ["a"], "p": ["a"]}, "RR", judged_only=True)
+    assert "judged-only" not in [note.code for note in scores.notes]
+
+
+def test_judged_only_counts_the_same_some_queries_at_a_time(tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("q 0 a 1\np 0 a 1\n")
+    (tmp_path / "a.run").write_text("q Q0 x 1 2 t\nq Q0 a 2 1 t\np Q0 z 1 1 t\n")
+    paths = tmp_path / "a.qrels", tmp_path / "a.run"
+    scores = evaluate(*paths, "RR", judged_only=True, buckets=2)
+    assert [note.count for note in scores.notes if note.code == "judged-only"] == [2]

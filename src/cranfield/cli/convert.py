@@ -3,21 +3,23 @@
 import glob
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, get_args
 
 import click
 
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, duplicates_option, refuse_two_inputs
-from cranfield.cli.terminal import note
+from cranfield.cli.terminal import note, say_notes
+from cranfield.data.altered import removal_note
 from cranfield.data.combined import DifferingGrades
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import duplicates_of
-from cranfield.errors import InputError, OptionError, printable
+from cranfield.errors import InputError, NothingSharedError, OptionError, printable
 from cranfield.formats.block import LeftOut
-from cranfield.formats.columns import COLUMNS, What
+from cranfield.formats.columns import COLUMNS, What, plain_name
 from cranfield.formats.files import names_of, what_is
 from cranfield.formats.small.listed_ids import listed_ids
 from cranfield.formats.source import Source
@@ -61,7 +63,8 @@ def command(
         multiple=True,
         metavar="FILE",
         help="Leave out what FILE has, as for --only: what users have seen already, for example. "
-        "May be repeated.",
+        "Of a table, that is its column excluded_ids, seen_ids or the like, or else its documents; "
+        "--columns query_id=id,excluded_ids=gold says which is which. May be repeated.",
     ),
     top: int | None = flags.checked(
         whole(1), type=int, metavar="K", help="Keep the first K documents of each query of a run."
@@ -112,13 +115,18 @@ def command(
         _write_qrels(judgments, target, format, kept)
         return
     flags.refuse_options({"differing"}, "applies to judgments")
+    columns, names = None, COLUMNS["doc"].lists[What.EXCLUDED]
+    if without and any(plain_name(name) in names for name in data.columns or ()):
+        columns, data = data.columns, replace(data, columns=None)
     run, *others_of = (data.read_runs([one])[0] for one in (source, *merge))
     for other in others_of:
         run |= other
     for path in only:
         run = run.only(**_named(path))
     for path in without:
-        run = run.without(**_named(path))
+        ids = _named(path)
+        run = run.without(**ids, columns=columns if ids.get("docs") == path else None)
+        say_notes([run.rows.notes[-1].of(path)])
     run = run if top is None else run.top(top, duplicates=kept.duplicates)
     _write_run(run, target, format, kept)
 
@@ -168,10 +176,15 @@ def _of_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
             "line, below the line query_id"
         )
     wanted = set(listed[1])
+    if not keeps and wanted.isdisjoint(judgments.query_ids):
+        raise NothingSharedError("lists no query of the judgments", source=path)
     queries = [one for one in judgments.query_ids if (one in wanted) == keeps]
     if not queries:
         raise InputError("nothing is left of the judgments", source=judgments.source)
-    return judgments.of(queries)
+    part = judgments.of(queries)
+    if not keeps:
+        say_notes([removal_note(len(judgments), len(part), by_query=True).of(path)])
+    return part
 
 
 def refuse_own_input(sources: Iterable[str], target: str) -> None:

@@ -228,7 +228,7 @@ class DataOptions(Options):
         judgments, named = sides.open(self.errors, duplicates)
         runs = [named] if isinstance(named, Run) else list(named.values())
         for run in runs:
-            run.name = stem_of(run.sources[0])
+            run.name = run.rows.run_name or stem_of(run.sources[0])
         _name_apart(runs, paths)
         return self._judgments(judgments), self._documents(runs)
 

@@ -19,12 +19,15 @@ from cranfield.arrays.slots import Slots
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.order import Grouped, grouped, placed
+from cranfield.data.run_notes import duplicates_of, no_common_query
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of, printable
+from cranfield.formats import rows_of
 from cranfield.formats.block import Block, Duplicates, HeldRows, Order, Role, joined, no_rows
-from cranfield.formats.columns import in_order
+from cranfield.formats.columns import ColumnsLike, What, in_order
 from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.source import named
+from cranfield.notes import Note, warn_of
 from cranfield.options import checked, is_whole, whole
 from cranfield.render.numbers import number_of, queries_of
 from cranfield.version import __version__
@@ -68,6 +71,18 @@ class Altered(Documents):
 
     #: How it was made, if it is made of other runs, as `fuse` does; else empty.
     recipe: Mapping[str, Any] = MappingProxyType({})
+
+    def _once(self, duplicates: Duplicates) -> Self:
+        """Return the run with each document of a query once, and a note of those that occur twice.
+
+        The run is read twice.
+        """
+        judging, repeated_rows = Judging(duplicates=duplicates), self.repeated()
+        recipe = {"duplicates": duplicates}
+        run = self._made(lambda group: group.block, "each document once of", judging, recipe)
+        if repeated_rows.count:
+            run.rows.notes = (duplicates_of("the run", repeated_rows, duplicates),)
+        return run
 
     def rename(self, name: str) -> Self:
         """Return the same run under another name.
@@ -133,26 +148,37 @@ class Altered(Documents):
         ({'q1': {'d1': 2.0, 'd2': 1.0}}, {'q1': {'d2': 1.0}})
 
         """
-        return self._part(queries, docs, kept=True)
+        return self._part(queries, docs, None)
 
-    def without(self, docs: Any = None, queries: Any = None) -> Self:
+    def without(
+        self, docs: Any = None, queries: Any = None, *, columns: ColumnsLike | None = None
+    ) -> Self:
         """Return all but some documents, such as those that a user has seen, or some queries.
 
         Both are as for `only`. A query of which no document is left stays, without documents.
+        Of a table, or its file, the documents are in the column `excluded_ids` (`excluded`,
+        `seen_ids`, `seen`, `seen_items`, `history` or `train_ids`), or else in that of a run's
+        documents; `columns` says in which, as {"excluded_ids": "gold_ids"}: a column of expected or
+        retrieved documents is not taken by its name. Results say how many rows were removed. A
+        warning says that none was; no common query raises NothingSharedError.
 
         >>> from cranfield import Run
         >>> seen = {"ann": ["d2"]}
         >>> Run({"ann": {"d1": 2.0, "d2": 3.0}, "bob": {"d2": 1.0}}).without(seen).to_dict()
         {'ann': {'d1': 2.0}, 'bob': {'d2': 1.0}}
         """
-        return self._part(queries, docs, kept=False)
+        return self._part(queries, docs, columns or {})
 
-    def _part(self, queries: Any, docs: Any, *, kept: bool) -> Self:
+    def _part(self, queries: Any, docs: Any, exclusion_columns: ColumnsLike | None) -> Self:
+        """Return a part of the run; `exclusion_columns` are stated for exclusions."""
+        kept = exclusion_columns is None
         verb = "only" if kept else "without"
         if queries is None and docs is None:
             raise OptionError(f"{verb}(): state queries or docs")
         of_queries = None if queries is None else self._queries(queries)
-        of_docs = None if docs is None else self._documents(docs)
+        of_docs = (
+            None if docs is None else self._documents(docs, exclusion_columns=exclusion_columns)
+        )
 
         def wanted_queries(queries: Ids) -> Bools:
             if of_queries is None:
@@ -177,7 +203,27 @@ class Altered(Documents):
         )
         said = f"{'some' if kept else 'all but some'} {what} of"
         listed = {key: _said(one) for key, one in (("queries", queries), ("docs", docs))}
-        return self._made(part, said, self._each, {verb: listed}, needs_rows=kept)
+        run = self._made(part, said, self._each, {verb: listed}, needs_rows=kept)
+        if kept:
+            return run
+        all_rows = self._whole(())
+        run_queries = Ids.of(_query_ids(all_rows))
+        for places in (of_queries, None if of_docs is None else of_docs.queries):
+            if places is None or not len(places.ids) or not len(run_queries):
+                continue
+            if (places.of(run_queries) < 0).all():
+                path = os.fspath(docs) if isinstance(docs, str | os.PathLike) else None
+                raise no_common_query(
+                    self.name,
+                    run_queries.to_texts(),
+                    "the exclusions",
+                    places.ids.to_texts(),
+                    source=path or named(self.sources),
+                )
+        note = removal_note(len(all_rows), run.rows.length or 0, by_query=queries is not None)
+        run.rows.notes = (*run.rows.notes, note)
+        warn_of([note])
+        return run
 
     def __or__(self, other: Any) -> Self:
         """Return the rows of both; where both have a document for a query, the left one's.
@@ -365,10 +411,11 @@ class Altered(Documents):
         def ranked_by(self, order: Order) -> Order:
             """Return by what the run is ranked if `order` is asked for."""
 
-    def _of_file(self, path: Any, what: str) -> "Self | Qrels | list[str]":
+    def _of_file(
+        self, path: Any, what: str, exclusion_columns: ColumnsLike | None = None
+    ) -> "Self | Qrels | list[str]":
         """Open a file that names queries or documents: a run, judgments, or a list of ids."""
         from cranfield.data.qrels import read_qrels
-        from cranfield.formats.columns import What
         from cranfield.formats.files import what_is
         from cranfield.formats.small.listed_ids import listed_ids
 
@@ -382,16 +429,26 @@ class Altered(Documents):
             if listed[0] != _ROLES[what]:
                 raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
             return listed[1]
+        if exclusion_columns is not None:
+            return self._as_run(
+                rows_of(path, What.EXCLUDED, columns=exclusion_columns, is_path=True)
+            )
         if what_is(path) is What.RUN:
             return self._as_run(path)
         return read_qrels(path, duplicates="first")
 
-    def _documents(self, given: Any, block: Block | None = None) -> _Named:
+    def _documents(
+        self, given: Any, block: Block | None = None, exclusion_columns: ColumnsLike | None = None
+    ) -> _Named:
         """Return the documents that ids, judgments, a run, a table, a file or a dict name."""
         from cranfield.data.qrels import Qrels
 
         if isinstance(given, str | os.PathLike):
-            given = self._of_file(given, "docs")
+            given = self._of_file(given, "docs", exclusion_columns)
+        elif exclusion_columns is not None and _has_columns(given):
+            given = self._as_run(rows_of(given, What.EXCLUDED, columns=exclusion_columns))
+        elif exclusion_columns:
+            raise OptionError("columns= is for a table: what was given has no columns")
         elif is_table(given) and not isinstance(given, Qrels | Altered):
             given = Qrels(given, duplicates="first")
         if isinstance(given, Qrels):
@@ -399,7 +456,8 @@ class Altered(Documents):
         if isinstance(given, Altered):
             every = given._whole(()) if block is None else block
             first = grouped(every, Judging(duplicates="first"))
-            return _of_pairs(first.queries, first.group, first.block.doc)
+            queries = Ids.joined([first.queries, Ids.of([*every.empty])])
+            return _of_pairs(queries, first.group, first.block.doc)
         if isinstance(given, Mapping):
             lists = {
                 as_text(query, "docs"): [*dict.fromkeys(_texts(docs, f"docs[{query!r:.40}]"))]
@@ -419,9 +477,7 @@ class Altered(Documents):
         elif is_table(given) and not isinstance(given, Qrels | Altered):
             given = Qrels(given, duplicates="first")
         if isinstance(given, Altered):
-            block = given._whole(())
-            ids = block.query.take(block.query.begins()).to_list()
-            return Places(Ids.of([*dict.fromkeys([*ids, *block.empty])]))
+            return Places(Ids.of(_query_ids(given._whole(()))))
         if isinstance(given, Qrels):
             return Places(ids_of(given.query_ids))
         return Places(Ids.of_texts([*dict.fromkeys(_texts(given, "queries"))]))
@@ -453,6 +509,8 @@ class Altered(Documents):
         block, n = replace(block, empty=empty), len(there) + len(empty)
         form = f"{said} ({queries_of(n)}, {number_of(len(block), 'row')})"
         found = self._with(HeldRows(block, self._rows, form, numbers), None)
+        if isinstance(self._rows, HeldRows):
+            found._rows.notes = self._rows.notes
         made = {"cranfield": __version__, "run": self.made_from, **recipe}
         found.recipe = MappingProxyType(made)
         return found
@@ -484,6 +542,29 @@ def _below(new: Floats, found: Grouped, rank: Ints) -> Floats:
     result = new.copy()
     result[missing] = lowest[group] - steps[group] * nth
     return result
+
+
+def _has_columns(given: Any) -> bool:
+    """Tell whether data are a table: of Arrow, a structured array, or a list of dicts."""
+    if isinstance(given, list) and given:
+        return isinstance(given[0], Mapping)
+    return is_table(given) or (isinstance(given, np.ndarray) and given.dtype.names is not None)
+
+
+def _query_ids(block: Block) -> list[bytes]:
+    """Return the ids of a run's queries, each once."""
+    ids = block.query.take(block.query.begins()).to_list()
+    return [*dict.fromkeys([*ids, *block.empty])]
+
+
+def removal_note(n_before: int, n_left: int, *, by_query: bool) -> Note:
+    """Say how many rows were removed; it is a warning if none has a document to leave out."""
+    n, all_rows = n_before - n_left, number_of(n_before, "row")
+    text = f"{n:,} of {all_rows} removed: {n_left:,} of {all_rows} left."
+    if n or by_query or not n_before:
+        return Note("without", "info", text, count=n)
+    text += " None has a document that must be left out: are ids written in the same way?"
+    return Note("without", "warning", text, count=0)
 
 
 def _of_pairs(queries: Ids, group: Ints, docs: Ids) -> _Named:

@@ -28,7 +28,7 @@ from cranfield.data.run_notes import (
     mostly,
     nothing_judged,
 )
-from cranfield.formats.block import Duplicates, LeftOut, Order, Role
+from cranfield.formats.block import Duplicates, HeldRows, LeftOut, Order, Role
 from cranfield.formats.objects import Nested
 from cranfield.lazy import cached_property
 from cranfield.notes import Note, Severity
@@ -51,6 +51,7 @@ class Seen(NamedTuple):
     n_unlike: int  # 0 if the rows may be the judgments: all documents, by falling grades
     n_lists: int  # queries of several judged documents, where the run or the judgments are lists
     n_same_lists: int  # of these: whose retrieved documents are the judged ones
+    n_unjudged: int  # documents that were dropped as unjudged, or of a negative grade
     left_out: LeftOut  # for these see `Match`
     repeated: LeftOut
     made: tuple[int, int]
@@ -172,6 +173,7 @@ class Meeting(Met):
     judging: Judging
     whole: bool
     n_below: int = 0
+    n_unjudged: int = 0
     order_notes: Callable[[], Iterable[Note]] | None = None
 
     @property
@@ -237,7 +239,7 @@ class Meeting(Met):
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
             *(placed.n_tied, placed.n_level, placed.n_unsorted, self.n_below),
-            *(self._count_unlike(), n_lists, n_same_lists),
+            *(self._count_unlike(), n_lists, n_same_lists, self.n_unjudged),
             match.left_out,
             match.repeated,
             match.made,
@@ -356,8 +358,6 @@ def _notes(met: Met, by: Order) -> Iterator[Note]:
         text = f"Read as lists of ids, one for each query, numbered from 1{rows}."
         yield Note("lists", "info", text, seen.n_queries)
     yield from _left_out("the run", seen.left_out, seen.repeated, met.judging.duplicates)
-    if run.rows.lists:
-        yield from run.rows.notes
     if run.made_of is not None:
         yield run.made_of.note(*seen.made)
     is_told = run.nested is not None or run.has_lists or run.lists_of  # by what it is ranked
@@ -370,8 +370,10 @@ def _notes(met: Met, by: Order) -> Iterator[Note]:
         what = " in rank" if by == "rank" else ""
         text = f"{n_tied:,} documents are tied{what}: {met.judging.tie_rule}."
         yield Note("ties", "info", text, count=n_tied)
-    if met.judging.drops or seen.n_below:
+    if met.judging.drops or seen.n_below or seen.n_unjudged:
         yield from _changed(met)
+    if run.rows.lists or isinstance(run.rows, HeldRows):
+        yield from run.rows.notes
     if seen.regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
@@ -415,6 +417,9 @@ def _changed(met: Met) -> Iterator[Note]:
         if n:
             text = f"{number_of(n, 'document')} of the run dropped before ranking: {why}."
             yield Note(code, "info", text, count=n)
+    if n := seen.n_unjudged:
+        text = f"{number_of(n, 'document')} of the run dropped: unjudged, or of a negative grade."
+        yield Note("judged-only", "info", text, count=n)
     if n := seen.n_below:
         were = f"{number_of(n, 'judged document')} not retrieved, put below all that were"
         text = f"{were}, as if of one score: {met.judging.tie_rule}."

@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.errors import printable
+from cranfield.errors import NothingSharedError, printable
 from cranfield.formats.block import Duplicates, LeftOut, Role, Rows
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import number_of, queries_of
@@ -278,6 +278,41 @@ def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
                     f"{run!r}, the qrels {judgment!r}" + (_of_chunks(part, affix) if chunks else "")
                 )
     return None
+
+
+def no_common_query(
+    run_name: str,
+    run_queries: Sequence[str],
+    other: str,
+    queries: Sequence[str],
+    source: str | None,
+) -> NothingSharedError:
+    """Return the error of a run and something else, `other`, that have no query in common."""
+    hint = "Are they of the same collection, and written in the same way?"
+    query_of_plain_id = {plain_id(query): query for query in queries}
+    spelt_otherwise = (query for query in run_queries if plain_id(query) in query_of_plain_id)
+    run_query, query = next(spelt_otherwise, run_queries[0]), queries[0]
+    if plain_id(run_query) in query_of_plain_id:
+        query, hint = query_of_plain_id[plain_id(run_query)], SPELLING
+    return NothingSharedError(
+        f"the run {run_name!r} and {other} share no query: the run has for instance "
+        f"{run_query!r}, {other} {query!r}",
+        source=source,
+        hint=hint,
+    )
+
+
+SPELLING = (
+    "They differ only in blanks, capitals, leading zeros or a decimal point: write them "
+    "alike. (A column of numbers with gaps becomes 1.0, 2.0, ... in many tools.)"
+)
+
+
+def plain_id(text: str) -> str:
+    """Return an id without blanks around it, capitals, leading zeros and a decimal point."""
+    text = text.strip().casefold()
+    number = re.fullmatch(r"0*(\d+)(?:\.0*)?", text)
+    return number[1] if number else text
 
 
 def _of_chunks(document: str, affix: str) -> str:

@@ -308,6 +308,10 @@ class Rows(ABC):
     is_ranking: bool = False
     #: The files that hold them; empty if they are in memory.
     sources: Sequence[Source] = ()
+    #: For columns with white space between them: whether # begins a comment, even in a row.
+    ignores_hash_rows: bool = False
+    #: What a run of a folder, or of a glob, is called.
+    run_name: str | None = None
     #: Whether the files are lines of text.
     is_text: bool = False
     #: How many there are, if that is known without reading them.

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError, printable
-from cranfield.formats.batches import NamedColumns
+from cranfield.formats.batches import BYTES, NamedColumns
 from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.format import Beginning, Format, Holds, Target
@@ -37,7 +37,9 @@ class Columnar(NamedColumns):
         self.source = source
         self._form = form
         kind = "Parquet" if form == "parquet" else "Arrow"
-        with _opened(source, form) as (schema, _, _):
+        with _opened(source, form) as (schema, n_rows, _):
+            if n_rows == 0:
+                raise InputError("holds no rows", source=source.name)
             super().__init__(schema, what, stated, source.name, kind)
 
     def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
@@ -221,8 +223,8 @@ def _table(block: Block, is_text: bool) -> "pa.Table":
     import pyarrow as pa
 
     named = named_columns(block)
-    arrays = []
-    for column in named.values():
+    arrays, fields = [], []
+    for name, column in named.items():
         if isinstance(column, Ids):
             array = column.to_arrow()
             if is_text:
@@ -234,7 +236,9 @@ def _table(block: Block, is_text: bool) -> "pa.Table":
         else:
             array = number_column(column)
         arrays.append(array)
-    return pa.Table.from_arrays(arrays, list(named))
+        of_bytes = isinstance(column, Ids) and not is_text
+        fields.append(pa.field(name, array.type, metadata=BYTES if of_bytes else None))
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 # ---- the formats ----------------------------------------------------------------------------

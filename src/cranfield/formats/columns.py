@@ -9,7 +9,7 @@ from cranfield.formats.block import Role
 
 @dataclass(frozen=True)
 class What:
-    """Whether data are a run or judgments: What.RUN or What.QRELS."""
+    """Whether data are a run, judgments or exclusions: What.RUN, What.QRELS or What.EXCLUDED."""
 
     word: str  # in options and errors
     role: Role  # of the main number of a document
@@ -17,6 +17,7 @@ class What:
 
     RUN: ClassVar["What"]  # not an Enum, which is slow to look up
     QRELS: ClassVar["What"]
+    EXCLUDED: ClassVar["What"]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (What, self.word.upper())  # there is only one instance of each
@@ -39,6 +40,7 @@ class What:
 
 What.RUN = What("run", "score", "the run")
 What.QRELS = What("qrels", "grade", "the qrels")
+What.EXCLUDED = What("excluded", "score", "the exclusions")  # a score, as in a run, is not read
 
 
 @dataclass(frozen=True)
@@ -75,14 +77,15 @@ class Column:
         """Return its names in a run, or in judgments, in the order in which they are searched for.
 
         `expected_ids` can only be a column of documents, and comes first; `relevant` may be a
-        column of grades, and comes last.
+        column of grades, and comes last. What is excluded comes before other documents.
         """
         lists = self.lists.get(what, ())
-        sure = [name for name in lists if name.endswith(("ids", "_id"))]
+        sure = [name for name in lists if what is What.EXCLUDED or name.endswith(("ids", "_id"))]
         return [*sure, *self.names, *(name for name in lists if name not in sure)]
 
 
 _BOTH, _RUN, _QRELS = (What.RUN, What.QRELS), (What.RUN,), (What.QRELS,)
+_ANY = (*_BOTH, What.EXCLUDED)
 
 _QUERY = (
     "query_id qid q_id queryid user_id userid topic_id query user topic question_id questionid "
@@ -128,15 +131,16 @@ _RETRIEVED = _lists(
     "context_ids retrieved results predictions recommendations ranking retrieved_docs "
     "retrieved_documents recommended_items",
 )
+_EXCLUDED = ["excluded_ids", "excluded", "seen_ids", "seen", "seen_items", "history", "train_ids"]
 _SCORES = ["scores", "similarities", "retrieved_scores", "similarity_scores", "retrieval_scores"]
 _GRADES = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
 
 #: Every column, in the order in which they are searched for and written.
 COLUMNS: Mapping[Role, Column] = {
-    "query": Column(_BOTH, "id", _QUERY.split(), needed=True),
+    "query": Column(_ANY, "id", _QUERY.split(), needed=True),
     "doc": Column(
-        *(_BOTH, "id", _DOC.split()),
-        lists={What.QRELS: _EXPECTED, What.RUN: _RETRIEVED},
+        *(_ANY, "id", _DOC.split()),
+        lists={What.QRELS: _EXPECTED, What.RUN: _RETRIEVED, What.EXCLUDED: _EXCLUDED},
         if_lists={What.QRELS: "label", What.RUN: "prediction"},  # of Spark's RankingEvaluator
         needed=True,
     ),
@@ -193,8 +197,8 @@ COLUMNS: Mapping[Role, Column] = {
     "subgroup": Column((), "id", ["subgroup"]),
     "level": Column((), "number", ["level"]),
 }
-NAMES: Mapping[Role, Sequence[str]] = {
-    role: [*column.names, *(name for several in column.lists.values() for name in several)]
+NAMES: Mapping[Role, Sequence[str]] = {  # in runs and judgments
+    role: [*column.names, *(name for what in _BOTH for name in column.lists.get(what, ()))]
     for role, column in COLUMNS.items()
 }
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")

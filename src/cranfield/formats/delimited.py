@@ -24,6 +24,7 @@ from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import (
     find_columns,
     list_columns,
+    lists_of_sides,
     state_columns,
     stated_roles,
     take_columns,
@@ -316,7 +317,7 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
             and NUMBER.fullmatch(names[at - 1].strip().encode())
             for at in numbers
         )
-        if is_data and numbers:
+        if is_data and (numbers or file.what is What.EXCLUDED):  # a header would exclude nothing
             names, behind = [f"column {i}" for i in range(1, len(names) + 1)], begin
     return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
 
@@ -333,14 +334,18 @@ def _sniffed(file: Beginning) -> Delimited | None:
             continue
         names, behind = _names(line, separator), begin + len(line)
         first = _first_row(file.sample[behind:], separator, len(names))
-        try:
-            found = find_columns(names, file.what, None, (first or [""] * len(names)).__getitem__)
-        except InputError as error:
-            text = line.decode("utf-8", "replace").rstrip("\r\n")
-            raise error.at(file.source.name, text=text) from None
         given = stated_roles(stated, file.what, names)
-        known = {"query", "doc"} <= {*found, *given}
-        if known and all(one is NO_COLUMN or one in names for one in given.values()):
+        has_stated = all(one is NO_COLUMN or one in names for one in given.values())
+        try:
+            first_cell = (first or [""] * len(names)).__getitem__
+            roles = {*find_columns(names, file.what, None, first_cell), *given}
+        except InputError as error:
+            if not (given and has_stated):  # or else these may say which column is meant
+                text = line.decode("utf-8", "replace").rstrip("\r\n")
+                raise error.at(file.source.name, text=text) from None
+            roles = {"query", "doc"}
+        is_table = {"query", "doc"} <= roles or lists_of_sides(names, file.what)
+        if is_table and has_stated:
             return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
     return None
 

@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, SideColumns, What, plain_name
+from cranfield.formats.columns import (
+    COLUMNS,
+    IDS,
+    NAMES,
+    ColumnsLike,
+    SideColumns,
+    What,
+    plain_name,
+)
 from cranfield.formats.header import stated_roles
 
 
@@ -129,12 +137,8 @@ def _column(
     if called:
         return called[0] if len(called) == 1 else None
     plain = {plain_name(name) for name in names}
-    of_any = {
-        *COLUMNS["doc"].names,
-        *(name for one in COLUMNS["doc"].lists.values() for name in one),
-    }
     only = list(several)
-    return only[0] if len(only) == 1 and plain.isdisjoint(of_any) else None
+    return only[0] if len(only) == 1 and plain.isdisjoint(NAMES["doc"]) else None
 
 
 def _named(fields: list[str], role: Role, what: What) -> str | None:

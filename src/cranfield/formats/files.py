@@ -16,7 +16,14 @@ from cranfield.formats.groups import Groups
 from cranfield.formats.header import stated_roles
 from cranfield.formats.list_cells import apart
 from cranfield.formats.source import Path, Source, written
-from cranfield.formats.text import LONGEST_LINE, NO_DATA, data_begin, is_data, refuse_binary
+from cranfield.formats.text import (
+    HASH_HINT,
+    LONGEST_LINE,
+    NO_DATA,
+    data_begin,
+    is_data,
+    refuse_binary,
+)
 from cranfield.formats.url import local_path
 from cranfield.formats.values import WHOLE
 from cranfield.formats.write import NotTextError
@@ -75,8 +82,9 @@ class Files(Rows):
         what: What,
         form: Format | None,
         columns: ColumnsLike | None,
+        run_name: str | None = None,
     ) -> None:
-        self.sources = sources
+        self.sources, self.run_name = sources, run_name
         self._what = what
         self._form = form
         self._columns = columns
@@ -103,7 +111,7 @@ class Files(Rows):
 
     def beside(self, what: What, columns: ColumnsLike | None) -> "Files":
         """Return the other side of the same files, with shared sources: a pipe is read once."""
-        return Files(self.sources, what, self._form, columns)
+        return Files(self.sources, what, self._form, columns, self.run_name)
 
     @property
     def names(self) -> Sequence[str]:  # type: ignore[override] # known once they are opened
@@ -139,6 +147,12 @@ class Files(Rows):
     def lists_of(self) -> ListsOf | None:  # type: ignore[override] # known once they are opened
         """What the lists hold, if the files are plain lists."""
         return self.rows[0].lists_of
+
+    def ignore_hash_rows(self) -> "Files":
+        """Take lines that begin with # for comments, even if they have the columns of a row."""
+        for rows in self.rows:
+            rows.ignores_hash_rows = True
+        return self
 
     def _refuse_mixture(self, rows: Sequence[Rows]) -> None:
         """Raise InputError unless all files have the same columns, where that matters.
@@ -202,7 +216,7 @@ def file_rows(
     what: What,
     name: str | None = None,
     columns: ColumnsLike | None = None,
-) -> Rows:
+) -> Files:
     """Return the rows of a file, a folder, a URL, or of several files as one table.
 
     `name` is the format's; None: it is detected. Raises OptionError for a format or a column that
@@ -222,7 +236,11 @@ def file_rows(
     every = [one for each in paths for one in _expanded(os.fspath(each), what)]
     if not every:
         raise InputError("no file is given")
-    return Files([Source(one) for one in every], what, form, columns)
+    name = os.fspath(paths[0])
+    run_name = os.path.basename(os.path.abspath(name)) if os.path.isdir(name) else name
+    names_files = len(paths) > 1 or every == [name]  # and no folder or glob
+    sources = [Source(one) for one in every]
+    return Files(sources, what, form, columns, None if names_files else run_name)
 
 
 def _expanded(path: str, what: What) -> list[str]:
@@ -240,10 +258,10 @@ def _expanded(path: str, what: What) -> list[str]:
 def _in_folder(path: str, what: What) -> list[str]:
     """Return the files with a BEIR folder's judgments, or with the parts of a table."""
     names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
-    if what is What.QRELS and "qrels" in names and os.path.isdir(os.path.join(path, "qrels")):
+    if what is not What.RUN and "qrels" in names and os.path.isdir(os.path.join(path, "qrels")):
         return _in_folder(os.path.join(path, "qrels"), what)
     tests = [name for name in names if os.path.splitext(name)[0] == "test" and "." in name]
-    if what is What.QRELS and len(tests) == 1:
+    if what is not What.RUN and len(tests) == 1:
         return [os.path.join(path, tests[0])]
     parts = sorted(
         os.path.join(folder, name)
@@ -254,7 +272,7 @@ def _in_folder(path: str, what: What) -> list[str]:
     if parts:
         return parts
     qrels = [name for name in names if name.endswith((".tsv", ".jsonl"))]
-    if what is What.QRELS and len(qrels) == 1:
+    if what is not What.RUN and len(qrels) == 1:
         return [os.path.join(path, qrels[0])]
     shown = ", ".join(map(repr, names[:10])) or "nothing"
     raise InputError(
@@ -282,6 +300,8 @@ def _recognised(
             if found is not None:
                 return found
             form = FORMATS["trec"]
+            if what is What.EXCLUDED and not columns:
+                file = replace(file, what=what_is(source.path) or What.QRELS)
     if not form.magic:
         _refuse_no_text(source, file.sample)
     return form.read(file)
@@ -301,7 +321,8 @@ def _refuse_no_text(source: Source, sample: bytes) -> None:
     refuse_binary(source, sample[:4096])
     if data_begin(sample) is None:
         if len(sample) < _LONGEST_PREFACE:
-            raise InputError(NO_DATA, source=source.name)
+            hint = HASH_HINT if b"#" in sample else None
+            raise InputError(NO_DATA, source=source.name, hint=hint)
         raise InputError(
             f"holds no data in its first {len(sample):,} bytes, only comments and blank lines",
             source=source.name,

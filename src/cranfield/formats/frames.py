@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
-from cranfield.formats.batches import NamedColumns
+from cranfield.formats.batches import NamedColumns, refuse_bytes
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What
 from cranfield.formats.fields import Field, fields_of, objects_in
 from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.list_cells import holds_lists
-from cranfield.formats.objects import refuse_lists_of_ids
+from cranfield.formats.objects import READ_ALREADY, refuse_lists_of_ids
 from cranfield.formats.values import is_list_cell, is_number
 from cranfield.formats.write import number_column
 
@@ -79,9 +79,9 @@ class TableRows(NamedColumns):
         form: str,
         is_ranking: bool = False,
     ) -> None:
-        super().__init__(table.schema, what, stated, what.called, form)
         if len(table) == 0:
-            raise InputError("holds no rows", source=self.name)
+            raise InputError("holds no rows", source=what.called)
+        super().__init__(table.schema, what, stated, what.called, form)
         self.is_ranking = is_ranking
         self._table = table
         self.length = len(table)
@@ -137,7 +137,9 @@ def _rows_of_columns(
     table = pa.table({names[at]: column_of(role, at) for role, at in found.items()})
     # By name, since the places of columns change below.
     by_name = {COLUMNS[role].public: names[at] for role, at in found.items()}
-    return TableRows(table, what, by_name, form, is_ranking)
+    rows = TableRows(table, what, by_name, form, is_ranking)
+    rows.bytes_columns = {*table.column_names}
+    return rows
 
 
 def array_rows(
@@ -178,6 +180,9 @@ def _arrow_column(
         arrow = getattr(pa, wide.dtype.name)()
         return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
     if kind == "S":
+        import pyarrow as pa
+
+        refuse_bytes(pa.array(values.tolist(), pa.binary()), name, what.called)
         return _texts(list(map(decode, values.tolist())))
     return _listed(values.tolist(), name, role, what, errors)
 
@@ -296,7 +301,8 @@ def listed_rows(
     if not stated:
         refuse_lists_of_ids(rows, what)
     if not rows:
-        raise InputError("holds no rows", source=what.called)
+        hint = READ_ALREADY if isinstance(data, Iterator) else None
+        raise InputError("holds no rows", source=what.called, hint=hint)
     names, get = _fields_of(rows[0], what, stated)
     found = ObjectRows(rows, names, get, what, stated)
     if found.lists and holds_lists(found, stated):
@@ -422,7 +428,10 @@ def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Error
     """Return the rows of a table in memory, of any kind."""
     if is_table(data):
         kind = type(data).__module__.partition(".")[0]
-        rows = TableRows(arrow_table(data, what.called), what, columns, f"{kind} table")
+        table = arrow_table(data, what.called)
+        if len(table) == 0 and is_stream(data):
+            raise InputError("holds no rows", source=what.called, hint=READ_ALREADY)
+        rows = TableRows(table, what, columns, f"{kind} table")
         if rows.lists and what is What.RUN and kind == "pandas":  # Arrow turns sets into lists
             _refuse_sets(data, rows.lists["doc"], what)
         return rows

@@ -19,7 +19,7 @@ from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.arrow_lists import listed
-from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of
+from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of, refuse_bytes
 from cranfield.formats.block import Block, Cells, DistanceRows, Errors, Faults, Load, Role, Rows
 from cranfield.formats.columns import (
     COLUMNS,
@@ -335,6 +335,10 @@ def _ids_in(values: Any) -> Ids | None:
     if not isinstance(values, list):
         entries = values.dictionary if hasattr(values, "dictionary") else values
         if not ID_TYPE.fullmatch(str(entries.type)) or values.null_count:
+            return None
+        try:
+            refuse_bytes(values, "", "")
+        except InputError:
             return None
         ids, missing = ids_of(values)
         return ids if missing is None and ids.spoilt() is None else None

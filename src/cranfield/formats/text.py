@@ -21,6 +21,10 @@ NEWLINE = 10
 HASH = 35
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NO_DATA = "holds no data: it is empty or has only comments and blank lines"
+HASH_HINT = (
+    "A comment has a blank behind #. If ids of queries begin with #, write CSV or JSON, where such "
+    "lines are rows."
+)
 
 
 def is_data(line: bytes) -> bool:

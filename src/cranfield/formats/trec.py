@@ -4,7 +4,8 @@ A run line is `query_id Q0 doc_id rank score tag`; what follows the sixth column
 or the Q0 may be missing where the other columns are unambiguous. Three columns are an MS MARCO run,
 `query_id doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run of two
 columns, `query_id doc_id`, has no numbers: its order is the ranking. A qrels line is `query_id
-iteration doc_id grade`. Blank lines, and lines whose first character is `#`, are comments.
+iteration doc_id grade`. Blank lines, and lines whose first character is `#`, are comments; one that
+has the columns of a row, and no blank behind the `#`, is refused, but not by trec_eval.
 """
 
 from collections.abc import Iterable

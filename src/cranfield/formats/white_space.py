@@ -1,7 +1,8 @@
 """Lines of columns with white space between them: any number of blanks and tabs."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.header import by_number
 from cranfield.formats.lines import Lines, Record
 from cranfield.formats.source import Source
-from cranfield.formats.text import HASH, NEWLINE, Bytes, is_data, read_csv
+from cranfield.formats.text import HASH, HASH_HINT, NEWLINE, Bytes, is_data, read_csv
 from cranfield.formats.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class WhiteSpace(Lines):
         any_read = False
         for i, line in enumerate(raw.splitlines()):
             if not is_data(line):
+                if self._is_hash_row(line):
+                    problem = "a line that begins with # has the columns of a row"
+                    yield Record(i, line, (), InputError(problem, hint=HASH_HINT, kind="columns"))
                 continue
             columns = line.split(None, self._n_columns)  # the last has the rest, if there are more
             n = len(columns)
@@ -81,7 +85,7 @@ class WhiteSpace(Lines):
         self, raw: Bytes, columns: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
         """Try to read the columns with Arrow; None if the block is not clean."""
-        for prepare in (_as_it_is, _single_spaces, _respaced):
+        for prepare in (_as_it_is, _single_spaces, partial(_respaced, self._is_hash_row)):
             yield self._read(prepare(raw), columns)
 
     def _read(self, raw: Bytes, columns: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
@@ -110,6 +114,21 @@ class WhiteSpace(Lines):
             return b"\n#" in bytes(raw)
         text = np.frombuffer(query.buffers()[2], np.uint8)
         return bool((text == HASH).any()) and Ids.of_arrow(query).begin_with(HASH)
+
+    def _is_hash_row(self, line: bytes) -> bool:
+        """Tell whether a line begins with # and a character, and is still a row."""
+        columns = line.split(None, self._n_columns)
+        n_more = len(columns) - self._n_columns
+        begins_with_hash = columns[:1] != [b"#"] and line.lstrip().startswith(b"#")
+        if not begins_with_hash or self.ignores_hash_rows or n_more < 0 or n_more > self._more:
+            return False
+        record = Record(0, line, columns)
+        try:
+            for role in self.columns.keys() - ({"rank"} if "score" in self.columns else ()):
+                self._read_field(role, record)
+        except InputError:
+            return False
+        return True
 
     def _fault(self, line: bytes, more: str, hint: str | None) -> InputError:
         n = sum(1 for _ in _COLUMN.finditer(line))
@@ -155,13 +174,17 @@ def _single_spaces(raw: Bytes) -> Bytes:
     return _as_it_is(np.frombuffer(text, np.uint8))
 
 
-def _respaced(raw: Bytes) -> Bytes:
-    lines = [
+def _respaced(is_hash_row: Callable[[bytes], bool], raw: Bytes) -> Bytes:
+    """Return the rows with single blanks; nothing if a line that begins with # may be a row."""
+    lines = _BLANK_LINES.sub(b"\n", raw.tobytes()).splitlines()
+    rows = [
         b" ".join(line.split()) if len(line) < _LONG else _respaced_long(line)
-        for line in _BLANK_LINES.sub(b"\n", raw.tobytes()).splitlines()
+        for line in lines
         if is_data(line)
     ]
-    return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
+    if len(rows) < len(lines) and any(is_hash_row(line) for line in lines if not is_data(line)):
+        rows = []
+    return np.frombuffer(b"\n".join([*rows, b""]), np.uint8)
 
 
 def _respaced_long(line: bytes) -> bytes:
