@@ -73,7 +73,7 @@ def test_label_studio_comes_back_with_who_labelled() -> None:
 
 
 IDS = {"query_id": "q1", "doc_id": "d1"}
-NO_LISTS = (5, True, "abc", {"a": 1}, [5], ["abc"], [[]], [None])
+NO_LISTS: tuple[Any, ...] = (5, True, "abc", {"a": 1}, [5], ["abc"], [[]], [None])
 
 
 @pytest.mark.parametrize("value", NO_LISTS)

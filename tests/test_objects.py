@@ -970,3 +970,47 @@ def test_a_folder_or_a_glob_is_named_by_itself(tmp_path: Path) -> None:
     paths = [str(tmp_path / "fA"), f"{tmp_path / 'fB'}/", pattern]
     assert [read_run(path).name for path in paths] == ["fA", "fB", pattern]
     assert [*evaluate({"day=1": {"a": 1}}, paths[:2], "RR")] == ["fA", "fB"]
+
+
+def test_decimals_without_a_fraction_are_whole_numbers() -> None:
+    from decimal import Decimal
+
+    judged = {"7": {"3": 1}, "8": {"4": 1}}
+    whole = [Decimal(7), Decimal("7.0"), Decimal(8)]
+    rows = [
+        {"user": user, "item": Decimal(item), "score": score}
+        for user, item, score in zip(whole, (3, 9, 4), (0.1, 0.2, 0.3), strict=True)
+    ]
+    mean = (1 / 2 + 1) / 2
+    assert evaluate(judged, Run(rows), "RR")["RR"] == mean
+    kinds = pa.schema(
+        [("user", pa.decimal128(38, 0)), ("item", pa.decimal128(10, 0)), ("score", pa.float64())]
+    )
+    table = pa.Table.from_pylist(rows, kinds)
+    for frame in (table, table.to_pandas(), pl.from_arrow(table)):
+        assert evaluate(judged, frame, "RR")["RR"] == mean
+    lists = pa.table(
+        {
+            "user": table["user"].take([0, 2]),
+            "retrieved_ids": pa.array(
+                [[Decimal(9), Decimal(3)], [Decimal(4)]], pa.list_(pa.decimal128(10, 0))
+            ),
+        }
+    )
+    for frame in (lists, lists.to_pylist()):
+        assert evaluate(judged, frame, "RR")["RR"] == mean
+
+
+def test_fractions_as_ids_are_refused_with_the_remedy_of_the_package() -> None:
+    table = pa.table({"user": [7.0, 8.0], "item": [3, 4], "score": [0.5, 0.5]})
+    frame: Any = pl.from_arrow(table)
+    for wrong, remedy, mended in (
+        (table, "table['user'].cast('int64')", table["user"].cast("int64")),
+        (frame, "frame['user'].cast(int)", frame["user"].cast(int)),
+        (table.to_pandas(), "frame['user'].astype('Int64')", None),
+    ):
+        with pytest.raises(InputError) as caught:
+            Run(wrong)
+        assert remedy in str(caught.value)
+        if mended is not None:
+            assert str(mended[0]) == "7"

@@ -161,12 +161,22 @@ class Documents:
         return () if self.made_of is None else self.made_of.needs
 
     def grouped(self, block: Block, judging: Judging = Judging()) -> Grouped:
-        """Return a block of its rows by query: the documents that are ranked."""
+        """Return a block of its rows by query: the documents that are ranked.
+
+        Raises DuplicateError for a document twice in a query if the table says that the two rows
+        are of different systems, also where `judging` would take one.
+        """
         if self.made_of is None:
-            return grouped(block, judging)
-        first = self.made_of.before(judging)
-        whole = grouped(self.made_of.prepared(block, self.errors), first)
-        return self.made_of.merged(whole, self.errors, judging)
+            whole = grouped(block, judging)
+        else:
+            first = self.made_of.before(judging)
+            whole = grouped(self.made_of.prepared(block, self.errors), first)
+            whole = self.made_of.merged(whole, self.errors, judging)
+        if whole.repeated.count:
+            from cranfield.formats.systems import refuse_mixture
+
+            refuse_mixture(self._rows)
+        return whole
 
     def docs_of(self, block: Block) -> Ids:
         """Return the documents of some of its rows, row by row."""

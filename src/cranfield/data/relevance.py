@@ -291,6 +291,10 @@ def _whole_queries(
             continue
         by_query = grouped(block, kept)
         repeated += by_query.repeated
+        if by_query.repeated.count:
+            from cranfield.formats.systems import refuse_mixture
+
+            refuse_mixture(rows)
         hashes.append(by_query.queries.hash())
         if not apart and _some_alike(hashes[-1:]):
             raise _ApartError

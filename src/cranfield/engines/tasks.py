@@ -4,6 +4,7 @@ A task has whole queries: the judgments and the runs of a bucket of queries, or 
 with a row for each query. It computes on one core, as the engine has a task for each.
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,9 +18,9 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.relevance import NO_JUDGMENT
 from cranfield.data.run import Run
 from cranfield.errors import InputError
-from cranfield.formats import both_rows_of
+from cranfield.formats import both_rows_of, rows_of
 from cranfield.formats.block import Errors
-from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth
+from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth, What
 from cranfield.measures import Measure, plan_of
 from cranfield.scoring.part import judged_part
 from cranfield.version import __version__
@@ -51,6 +52,8 @@ class Task:
     keep: tuple[str, ...] = ()
     top_grade: float | None = None
     names: Names = "plain"
+    # {system: (queries without judgments, rows that were left out)}, of which the scores say it
+    counts: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:
@@ -113,12 +116,16 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.Reco
         qrels, values = None, {}
         if left.num_rows:
             rows = left.drop_columns([*task.keep, *_there(left)])
-            qrels = _judgments(rows, task)
+            read = rows_of(rows, What.QRELS, columns=task.judged, errors=task.errors)
+            read.form = "Spark judgments"
+            qrels = _judgments(read, task)
             values = _values_of_queries(left, task)
         for system, its in _by_system(right, task):
             run = None
             if its.num_rows:
-                run = Run(its, system, columns=task.ranked, errors=task.errors)
+                rows = rows_of(its, What.RUN, columns=task.ranked, errors=task.errors)
+                rows.form = "Spark table"  # errors say what to do with such
+                run = Run(rows, system, errors=task.errors)
             met = judged_part(qrels, run, plan, task.judging, task.top_grade)
             n = len(met.query_ids)
             if n:
@@ -133,7 +140,7 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.Reco
 def _judgments(rows: Any, task: Task) -> Qrels | None:
     """Return judgments; None where all rows of a part are left out."""
     try:
-        return Qrels(rows, task.judged, task.errors, task.judging.duplicates)
+        return Qrels(rows, None, task.errors, task.judging.duplicates)
     except InputError as error:
         if error.kind != NO_JUDGMENT or task.errors != "skip":
             raise
@@ -286,10 +293,7 @@ def _of_arrays(
     plan, rows = plan_of(task.measures), table.drop_columns(list(task.keep))
     judged, ranked = both_rows_of(rows, columns=columns, errors=task.errors)
     if not judged.lists or not ranked.lists:
-        raise InputError(
-            "a table alone has the expected and the retrieved documents of each query in arrays; "
-            "judgments and a run with a row for each document are two DataFrames"
-        )
+        raise two_frames_error()
     qrels = _judgments(judged, task)
     run = Run(ranked, "run", errors=task.errors)
     met = judged_part(qrels, run, plan, task.judging, task.top_grade)
@@ -301,3 +305,11 @@ def _of_arrays(
     places = _values_of_queries(table, own)
     found = plan.values(met.judged)
     return _batch(task, "run", list(met.query_ids), table, places, answered, found)
+
+
+def two_frames_error() -> InputError:
+    """Return the error of one DataFrame that has a row for each document."""
+    return InputError(
+        "a table alone has the expected and the retrieved documents of each query in arrays; "
+        "judgments and a run with a row for each document are two DataFrames"
+    )

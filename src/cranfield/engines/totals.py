@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MEASURE = "cranfield_measure"  # in the metadata of a column of scores: the measure's name
 ROLE = "cranfield_role"  # of another column: "system"
+COUNTS = "cranfield_counts"  # of `answered`: what `Task.counts` has of each system, as JSON
 _BASE = "__base_"
 _ROWS = "__rows"  # how many rows of scores a system has for a query: one
 _CLUSTERS = 1000  # groups of queries, whose sums say how much a ratio of means varies
@@ -78,8 +79,11 @@ def summarize(
 
     It has a row for each measure and each group of `by`: the columns of `by`, `measure`, `queries`
     (averaged), `answered` (of these, those that the run has), `value`, `std_error`, `low` and
-    `high`. Sums are exact and rounded once: the same bits for any number of partitions, and those
-    of `Scores.means(exact=True)`.
+    `high`; and of all groups of a system, `unjudged` (queries of the run without judgments, which
+    count for nothing) and `left_out` (rows of both sides that `errors="skip"` left out).
+
+    Sums are exact and rounded once: the same bits for any number of partitions, and those of
+    `Scores.means(exact=True)`.
 
     `value` is the sum for a count such as NumRet, the geometric mean for GMAP (whose interval is
     that of the mean of the logarithms). The interval is Student's; None for one query.
@@ -105,7 +109,28 @@ def summarize(
     states = _merged(data, groups, partial(_summed, groups, kinds, bool(answered)))
     fields = "measure string, queries bigint, answered bigint, value double, std_error double, "
     schema = _with_groups(scores, groups, f"{fields}low double, high double")
-    return states.mapInArrow(partial(_summary, groups, kinds, level_of_interval), schema)
+    means = states.mapInArrow(partial(_summary, groups, kinds, level_of_interval), schema)
+    return _with_counts(scores, groups, means)
+
+
+def _with_counts(scores: "DataFrame", groups: Sequence[str], means: "DataFrame") -> "DataFrame":
+    """Return the means with columns `unjudged` and `left_out`, null for scores without counts."""
+    from pyspark.sql import functions
+
+    metadata = scores.schema[ANSWERED].metadata if ANSWERED in scores.columns else {}
+    counts = json.loads(metadata.get(COUNTS, "{}"))
+    roles = {one.name: one.metadata.get(ROLE) for one in scores.schema}
+    system = next((name for name in groups if roles[name] == "system"), None)
+    for place, name in enumerate(("unjudged", "left_out")):
+        count = functions.lit(
+            sum(numbers[place] for numbers in counts.values()) if counts else None
+        )
+        if counts and system is not None:
+            pairs = ((system, numbers[place]) for system, numbers in counts.items())
+            every = [functions.lit(value) for pair in pairs for value in pair]
+            count = functions.create_map(*every)[column(system)]
+        means = means.withColumn(name, count.cast("bigint"))
+    return means
 
 
 def compare(

@@ -104,7 +104,7 @@ def both_rows_of(
     for what in _BOTH:
         try:
             if is_path and found:
-                made: Rows = found[What.QRELS].beside(what, stated[what])  # type: ignore[attr-defined] # files
+                made: Rows = found[What.QRELS].beside(what, stated[what])
             else:
                 made = rows_of(data, what, columns=stated[what], errors=errors, is_path=is_path)
             if not made.names:

@@ -48,7 +48,7 @@ class NamedColumns(Rows):
         self.taken = {role: names[at] for role, at in self._found.items()}
         self.lists = list_columns(names, self._found, what, stated, kinds.__getitem__)
         if not self.lists:
-            _check_types(schema, self._found, source)
+            _check_types(schema, self._found, source, form)
         marked_fields = (
             field for field in schema if BYTES.items() <= (field.metadata or {}).items()
         )
@@ -140,17 +140,18 @@ class NamedColumns(Rows):
                     expected = f"expected a {COLUMNS[role].kind} in column {name!r}"
                     problem = f"{expected}, got {column[row].as_py()!r:.80}"
                 kind = "id" if role in IDS else "number"
-                text = f"row {first + row}: {problem}"
+                query, doc = (f"{column[row].as_py()!r:.80}" for column in columns[:2])
+                text = f"row {first + row}: {problem} (query {query}, document {doc})"
                 fault = partial(InputError, text, source=self.name, kind=kind)
                 faults.add(kind, fault, int(np.count_nonzero(new)))
                 bad |= new
-        query, doc = found.pop("query"), found.pop("doc")
+        query_ids, doc_ids = found.pop("query"), found.pop("doc")
 
         def where(row: int) -> tuple[None, str]:
-            named = f"query {decode(query[row])!r}, document {decode(doc[row])!r}"
+            named = f"query {decode(query_ids[row])!r}, document {decode(doc_ids[row])!r}"
             return None, f"row {first + row}: {named}"
 
-        block = Block(query, doc, found, self.name, where)
+        block = Block(query_ids, doc_ids, found, self.name, where)
         if bad.any():
             block = block.take(np.flatnonzero(~bad))
         return replace(block, left_out=faults.left_out)
@@ -240,11 +241,14 @@ def _ids(column: "pa.ChunkedArray") -> Ids:
 
 _TEXT = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
 _WHOLE = r"u?int(8|16|32|64)"
-ID_TYPE = re.compile(f"{_TEXT}|{_WHOLE}")
+ID_TYPE = re.compile(rf"{_TEXT}|{_WHOLE}|decimal\d*\(\d+, 0\)")
 NUMBER_TYPE = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
 
 
-def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
+_CASTS = {"polars table": "frame[{!r}].cast(int)", "pyarrow table": "table[{!r}].cast('int64')"}
+
+
+def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str, form: str) -> None:
     """Raise InputError unless ids are texts or whole numbers, and other columns are numbers."""
     import pyarrow as pa
 
@@ -258,9 +262,10 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
             problem = f"column {name!r} holds {kind}, expected {expected}"
             hint = None
             if role in IDS and NUMBER_TYPE.fullmatch(str(kind)):
+                cast = _CASTS.get(form, "frame[{!r}].astype('Int64')").format(name)
                 hint = (
                     "pandas turns whole numbers with gaps into fractions. To get ids back: "
-                    f"frame[{name!r}].astype('Int64'), without the rows that have no id."
+                    f"{cast}, without the rows that have no id."
                 )
             elif role == "doc" and is_list(kind):
                 hint = STATE_LISTS
@@ -324,7 +329,7 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
         if short is not None:
             return short, missing
         column = column.cast(pa.large_string() if kind != pa.binary_view() else pa.large_binary())
-    elif pa.types.is_integer(kind):
+    elif pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.large_string())
     elif pa.types.is_fixed_size_binary(kind):
         column = column.cast(pa.large_binary())

@@ -343,6 +343,10 @@ class Rows(ABC):
 
     #: What is odd about rows that are made of others, once they were read to their end.
     notes: tuple[Note, ...] = ()
+    #: For a table: reads it again as judgments or a run, with other columns stated.
+    beside: Callable[[Any, Any], "Rows"]
+    #: Why a table is refused in which a document has rows of two systems, if that was looked for.
+    mixtures: Sequence[InputError] | None = None
 
     @abstractmethod
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:

@@ -106,6 +106,8 @@ class Files(Rows):
                 )
                 for source in self.sources
             ]
+            for rows in self._rows:
+                rows.beside, rows.sources = self.beside, self.sources
             self._refuse_mixture(self._rows)
         return self._rows
 

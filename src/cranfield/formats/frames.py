@@ -13,7 +13,7 @@ from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
 from cranfield.formats.batches import NamedColumns, refuse_bytes
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What
+from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What
 from cranfield.formats.fields import Field, fields_of, objects_in
 from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
 from cranfield.formats.identifiers import as_text
@@ -85,6 +85,7 @@ class TableRows(NamedColumns):
         self.is_ranking = is_ranking
         self._table = table
         self.length = len(table)
+        self.beside = lambda other, columns: TableRows(table, other, columns, form)
 
     def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places in batches, which share the table's memory."""
@@ -136,7 +137,8 @@ def _rows_of_columns(
     found = take_columns(names, what, stated, what.called)
     table = pa.table({names[at]: column_of(role, at) for role, at in found.items()})
     # By name, since the places of columns change below.
-    by_name = {COLUMNS[role].public: names[at] for role, at in found.items()}
+    by_name: dict[str, str | None] = {COLUMNS[role].public: names[at] for role, at in found.items()}
+    by_name |= {name: None for name, column in (stated or {}).items() if column is NO_COLUMN}
     rows = TableRows(table, what, by_name, form, is_ranking)
     rows.bytes_columns = {*table.column_names}
     return rows
@@ -152,7 +154,9 @@ def array_rows(
     def column(role: Role, at: int) -> "pa.Array":
         return _arrow_column(flat[names[at]], names[at], role, what, errors)
 
-    return _rows_of_columns(names, column, what, stated, "structured array")
+    rows = _rows_of_columns(names, column, what, stated, "structured array")
+    rows.names, rows.beside = names, lambda other, columns: array_rows(data, other, columns, "skip")
+    return rows
 
 
 def _arrow_column(
@@ -297,14 +301,15 @@ def listed_rows(
 
     A run's rows of two values, (query, document), are in the order of the ranking.
     """
-    rows = list(data)
+    hint = READ_ALREADY if isinstance(data, Iterator) else None
+    data = rows = list(data)
     if not stated:
         refuse_lists_of_ids(rows, what)
     if not rows:
-        hint = READ_ALREADY if isinstance(data, Iterator) else None
         raise InputError("holds no rows", source=what.called, hint=hint)
     names, get = _fields_of(rows[0], what, stated)
     found = ObjectRows(rows, names, get, what, stated)
+    found.beside = lambda other, columns: listed_rows(data, other, columns, "skip")
     if found.lists and holds_lists(found, stated):
         return found
     are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # read by position
@@ -323,7 +328,10 @@ def listed_rows(
         values = _each(rows, field, None, "columns", what, errors)
         return _listed(values, names[at], role, what, errors)
 
-    return _rows_of_columns(names, column, what, stated, "rows", are_plain and len(names) == 2)
+    form = "rows" if get is itemgetter else "objects"
+    table = _rows_of_columns(names, column, what, stated, form, are_plain and len(names) == 2)
+    table.names, table.beside = found.names, found.beside
+    return table
 
 
 class ObjectRows(Rows):

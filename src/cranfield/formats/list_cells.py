@@ -31,7 +31,7 @@ from cranfield.formats.columns import (
     plain_name,
 )
 from cranfield.formats.header import is_if_lists, may_split
-from cranfield.formats.identifiers import are_ids, id_bytes
+from cranfield.formats.identifiers import are_ids, id_bytes, is_whole_decimal
 from cranfield.formats.json_text import WrittenNumber
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, values_of
 from cranfield.notes import Note
@@ -99,6 +99,7 @@ class ListRows(Rows):
         self.is_ranking = what is What.RUN and not self.numbers & {"score", "distance", "rank"}
         self.form, _, _ = rows.form.partition(" with ")
         self.form += f" with lists in columns {', '.join(rows.lists.values())}"
+        self.beside = lambda what, columns: rows.beside(what, columns)
         self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         doc = rows.lists["doc"]
@@ -216,6 +217,10 @@ class ListRows(Rows):
                         hint="A run has one list for each query: which of the two is its ranking?",
                     )
             except InputError as error:
+                if isinstance(error, DuplicateError):
+                    from cranfield.formats.systems import refuse_mixture
+
+                    refuse_mixture(self)
                 line, text = cells.where(row)
                 faults.add(error.kind, partial(error.at, self.name, line, text))
                 continue
@@ -404,8 +409,8 @@ def _listed(text: str, name: str) -> list[Any]:
 
 
 def _id(value: Any, name: str) -> bytes:
-    """Return an id's bytes, from a string or a whole number."""
-    if is_whole(value):
+    """Return an id's bytes, from a string or a whole number, which may be a Decimal."""
+    if is_whole(value) or is_whole_decimal(value):
         return encode(str(int(value)))
     is_text = not isinstance(value, WrittenNumber) or _INTEGER.fullmatch(value)
     found = id_bytes(value) if is_text else None
