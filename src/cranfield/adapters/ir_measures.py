@@ -60,7 +60,7 @@ class _Evaluator(Evaluator):
         for measure, one in ours.items():
             how = measure.params.get("judged_only", False), _is_of_subtopics(one)
             self._groups.setdefault(how, {}).setdefault(one, []).append(measure)
-        # Without iterations, all is of one subtopic.
+        # Without iterations, each query has one subtopic.
         columns = {False: None, True: {"subtopic": "iteration"} if _has_iterations(rows) else None}
         made = {of: Qrels(rows, columns=columns[of]) for _, of in self._groups if len(rows)}
         self._qrels = made
