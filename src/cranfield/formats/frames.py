@@ -224,11 +224,13 @@ def _listed(values: Sequence[Any], name: str, role: Role, what: What, errors: Er
         raise InputError(f"expected a number in column {name!r}, got {value!r:.80}")
 
     def identifier(value: Any) -> str:
-        if role == "doc" and is_list_cell(value) and not isinstance(value, str):
-            raise InputError(f"column {name!r} holds a list: {value!r:.80}", hint=STATE_LISTS)
-        return as_text(value, f"column {name!r}")
+        try:
+            return as_text(value, where)
+        except InputError as error:
+            raise error.but(hint=STATE_LISTS if is_list_cell(value) else error.hint) from None
 
     if role in IDS:
+        where = f"column {name!r}"
         return _texts(_each(values, identifier, "", "id", what, errors))
     found = _each(values, number, np.nan, "number", what, errors)
     return number_column(np.array(found, np.float64))
