@@ -775,10 +775,8 @@ def test_scores_out_of_the_range_are_refused() -> None:
     for test in ("bounded", "randomization", "t"):
         with pytest.raises(InputError, match=r"is 40: expected a score from 0 to 1"):
             gate(in_percent, baseline="old", margin=0.02, test=test)
-    for test in ("bounded", "randomization"):  # the range that is stated is that of these scores
-        gate(in_percent, baseline="old", margin=2, test=test, range=(0, 100))
-        with pytest.raises(InputError, match=r"is 60: expected a score from 0 to 50"):
-            gate(in_percent, baseline="old", margin=2, test=test, range=(0, 50))
+    with pytest.raises(InputError, match=r"is 0\.6: expected a score from 0 to 0\.5"):
+        gate(in_percent, baseline="old", margin=0.02, range=(0, 0.5), percent=True)
 
 
 def test_bounded_where_less_is_better() -> None:
@@ -1150,20 +1148,18 @@ def test_require_raises_the_verdict_its_numbers_and_how_to_explain_them() -> Non
         reaching(0.6).require()
     first, *others = str(failure.value).splitlines()
     assert isinstance(failure.value, AssertionError)
-    assert first == "new: FAIL: R@5 0.5000, must be at least 0.6"
+    assert first == "new: FAIL"
+    assert any(line.split() == ["new", "R@5", "FAIL", "0.5000", "0.6"] for line in others)
     assert others[-1].startswith("Why: cranfield explain ... -m R@5 --query q1")
-    with pytest.raises(
-        GateFailed, match=r"^left: FAIL: score 0\.1000, difference -0\.4000 from ri"
-    ):
+    with pytest.raises(GateFailed, match=r"^left: FAIL\n(.*\n)*.* 0\.1000 +-0\.4000 "):
         judged([10] * 10, [50] * 10, 0.02).require()
 
 
-def test_require_names_what_did_not_pass_alone() -> None:
+def test_require_names_the_outcome_of_each_system() -> None:
     scores_of = {name: {"q1": mean} for name, mean in [("a\x1b", 0.4), ("b", 0.6), ("c", 0.1)]}
     with pytest.raises(GateFailed) as failure:
         gate(scores_of, at_least={"score": 0.5}).require()
-    lines = str(failure.value).splitlines()
-    assert [line[:6] for line in lines[:3]] == ["a\\x1b:", "c: FAI", ""]
+    assert str(failure.value).splitlines()[0] == "a\\x1b: FAIL, b: PASS, c: FAIL"
 
 
 def test_a_failed_gate_can_be_pickled_and_copied() -> None:
@@ -1186,7 +1182,8 @@ def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path, ca
     run = subprocess.run([*command, str(test_file)], capture_output=True, text=True, timeout=300)
     assert run.returncode == 1, run.stdout
     if "require" in call:
-        assert "GateFailed: new: FAIL: R@5 0.5000, must be at least 0.6" in run.stdout
+        assert "GateFailed: new: FAIL" in run.stdout
+        assert "R@5       FAIL      0.5000        0.6" in run.stdout
         assert "Why: cranfield explain" in run.stdout
         assert "verdict.py" not in run.stdout  # the trace ends in the test
 
@@ -1199,10 +1196,10 @@ def run_gate(*arguments: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def saved_scores(folder: Path, name: str, values: Sequence[float]) -> str:
+def saved_scores(folder: Path, name: str, values: Sequence[float], measure: str = "nDCG@10") -> str:
     path = folder / f"{name}.csv"
     rows = [f"q{i},{value}" for i, value in enumerate(values)]
-    path.write_text("\n".join(["query_id,nDCG@10", *rows]) + "\n")
+    path.write_text("\n".join([f"query_id,{measure}", *rows]) + "\n")
     return str(path)
 
 
@@ -1252,8 +1249,8 @@ def test_queries_that_changed_are_listed_on_the_command_line() -> None:
 
 
 def test_ranges_on_the_command_line(tmp_path: Path) -> None:
-    old = saved_scores(tmp_path, "old", [50.0] * 300)
-    new = saved_scores(tmp_path, "new", [50.0] * 298 + [49, 48])
+    old = saved_scores(tmp_path, "old", [50.0] * 300, "rating")
+    new = saved_scores(tmp_path, "new", [50.0] * 298 + [49, 48], "rating")
     judged = ["--saved", new, "--baseline", old, "--margin", "5", "--test", "bounded"]
     assert run_gate(*judged)[0] == 2
     status, shown, _ = run_gate(*judged, "--range", "0,100")

@@ -191,18 +191,14 @@ def warning_of(notes: list[Note]) -> str:
 
 
 def test_long_names_are_cut_in_warnings() -> None:
-    long = "n" * 10_000
-    text = f"{long} alone is as good as a/{long}.run, on 3 queries."
-    cut, cut_path = "n" * 197 + "...", "a/" + "n" * 195 + "..."
-    warning = warning_of([Note("a", "warning", text, source=long)])
-    assert warning == f"{cut}: {cut} alone is as good as {cut_path} on 3 queries."
-    of_words = warning_of([Note("a", "warning", "2 are tied.", source="so it is " * 1000)])
-    assert of_words.endswith("...: 2 are tied.")
-    assert len(of_words) == 2000 + len(": 2 are tied.")
+    warning = warning_of([Note("a", "warning", "2 are tied.", source="n" * 10_000)])
+    assert warning == f"{'n' * 500}: 2 are tied."
+    of_text = warning_of([Note("a", "warning", f"{'n' * 10_000} is as good.")])
+    assert len(of_text) <= 2000
 
 
 def test_other_names_are_whole_in_warnings() -> None:
-    names = ", ".join(f"folder/run-{i:0150}" for i in range(10))
+    names = ", ".join(f"folder/run-{i:0150}" for i in range(3))
     text = "2 documents: 'a  b' are tied."
     assert warning_of([Note("a", "warning", text, source=names)]) == f"{names}: {text}"
     assert warning_of([Note("a", "error", text)]) == text

@@ -124,8 +124,6 @@ def test_extremes_have_an_answer() -> None:
         ({"difference": 0.1, "sd": 0}, "sd=0: expected a number above 0"),
         ({"width": 0.1, "sd": 0}, "sd=0: expected a number above 0"),
         ({"margin": 0.1, "sd": 0, "seeds": 3, "seed_sd": 0.1}, "sd=0: expected a number above 0"),
-        ({"difference": 0.1, "sd": 1e-300, "seeds": 3, "seed_sd": 0.1}, "^sd=1e-300 is too small"),
-        ({"difference": 0.1, "sd": 1, "seeds": 3, "seed_sd": 1e300}, "seed_sd=1e[+]300 is too"),
         ({"effect": 0.1, "power": 0.04}, "more than alpha"),
         ({"effect": 0.1, "power": 1}, "above 0 and below 1"),
         ({"effect": 0.1, "alpha": 0}, "above 0 and below 0.5"),
@@ -171,13 +169,6 @@ def test_the_command_refuses_differences_that_do_not_vary(question: str) -> None
     refused = invoke("power", *question.split(), "--sd", "0")
     assert refused.exit_code == 2
     assert "Error: --sd 0: expected a number above 0" in refused.stderr
-
-
-def test_no_size_ends_in_a_traceback() -> None:
-    for sd in ("1e-320", "1e-30", "1e30", "1e300"):
-        for seed_sd in ("1e-300", "1e-30", "1e30", "1e300"):
-            sizes = ("--difference", sd, "--sd", sd, "--seeds", "3", "--seed-sd", seed_sd)
-            assert invoke("power", *sizes).exit_code in (0, 2), sizes
 
 
 def test_so_few_queries_that_flips_show_nothing_are_told() -> None:

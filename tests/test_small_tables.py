@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -174,13 +172,6 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(
             stream.write(many)
     with pytest.raises(InputError, match=r"times as large as .* stored\n.*decompress it"):
         read_file(str(path))
-
-
-def test_a_parquet_file_of_millions_of_equal_rows_is_refused(tmp_path: Path) -> None:
-    table = pa.table({"chunk_id": ["c1"] * 3_000_000, "doc_id": ["d1"] * 3_000_000})
-    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="times as large as"):
-        chunk_rows(str(tmp_path / "a.parquet"))
 
 
 def test_a_compressed_table_of_different_rows_is_read(tmp_path: Path) -> None:

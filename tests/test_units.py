@@ -73,14 +73,13 @@ def test_a_range_holds_up_to_a_millionth() -> None:
     for beyond in (1 + 2e-6, -2e-6):
         with pytest.raises(InputError, match="expected a score from 0 to 1"):
             compare(systems(old=OLD, new=[beyond, *NEW[1:]]))
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=r"is -0\.5: expected"):
         compare(systems(old=OLD, new=[-0.5, *NEW[1:]]))
-    assert "percent" not in str(error.value)  # below 0 it is none
 
 
 def test_a_measure_without_an_upper_bound_has_its_lower_one_alone() -> None:
     compare(systems("DCG@10", old=OLD, new=PERCENT))
-    with pytest.raises(InputError, match="is -1: expected a score of at least 0"):
+    with pytest.raises(InputError, match="is -1: expected a score from 0 to inf"):
         compare(systems("NumRet", old=[-1.0] * N, new=OLD))
     compare(systems("YAAP", old=[-3.0] * N, new=OLD))
 
@@ -96,7 +95,7 @@ def test_a_refusal_names_the_file_and_of_several_systems_in_one_which(tmp_path: 
     new = save(tmp_path, "new", PERCENT)
     with pytest.raises(InputError) as error:
         compare([save(tmp_path, "old", OLD), new])
-    assert str(error.value).startswith(f"{new}: nDCG@10 of query 'q00' is 45")
+    assert str(error.value).startswith(f"{new}: new: nDCG@10 of query 'q00' is 45")
     rows = [{"run": name, "query_id": "q1", "AP": 50.0} for name in ("a", "b")]
     (tmp_path / "both.json").write_text(json.dumps(rows))
     with pytest.raises(InputError, match=r"both\.json: a: AP of query 'q1' is 50"):
@@ -119,13 +118,13 @@ def test_percent_divides_what_is_in_percent_by_100() -> None:
     judged = gate(systems(old=OLD, new=PERCENT), baseline="old", margin=0.02, percent=True)
     assert judged.outcome == "FAIL"
     (note,) = [note.text for note in judged.notes if note.code == "percent"]
-    assert note == "Divided by 100: nDCG@10 of new. Not in percent, and not divided: old."
+    assert note == "Divided by 100: nDCG@10 of new."
 
 
-def test_a_system_is_in_percent_as_a_whole() -> None:
+def test_percent_divides_what_is_above_1_of_shares_and_of_unknown_measures() -> None:
     small = {"AP": by_query(PERCENT), "P@5": by_query([0.5] * N), "DCG": by_query([30.0] * N)}
-    values = compare({"new": {**small, "mine": by_query([0.8] * N)}}, percent=True).aligned.values
-    assert values[:, 0, 0].tolist() == [PERCENT[0] / 100, 0.005, 30.0, 0.008]
+    values = compare({"new": {**small, "mine": by_query([80.0] * N)}}, percent=True).aligned.values
+    assert values[:, 0, 0].tolist() == [PERCENT[0] / 100, 0.5, 30.0, 0.8]
     mine = compare(systems("mine", old=OLD, new=PERCENT), percent=True).aligned
     assert mine.values[0, 0].tolist() == [OLD[0], PERCENT[0] / 100]
 
@@ -168,16 +167,6 @@ def test_an_unknown_measure_in_two_units_is_warned_of() -> None:
     assert "unit" in codes(judged)
 
 
-def test_collections_in_two_units_are_warned_of() -> None:
-    shares, percentages = (
-        systems("mine", old=OLD, new=NEW),
-        systems("mine", old=PERCENT, new=PERCENT),
-    )
-    assert "unit" in codes(compare_collections({"a": shares, "b": percentages}))
-    assert "unit" not in codes(compare_collections({"a": shares, "b": shares}))
-    assert "unit" not in codes(compare_collections({"a": shares, "b": percentages}, percent=True))
-
-
 def test_the_direction_that_is_assumed_is_said() -> None:
     comparison = compare(systems("latency_ms", old=PERCENT, new=PERCENT))
     (note,) = [note for note in comparison.notes if note.code == "direction"]
@@ -203,7 +192,7 @@ def test_less_of_an_unknown_measure_may_be_better() -> None:
     assert [system.name for system in comparison["latency_ms"].ordered] == ["old", "new"]
     assert "direction" not in codes(comparison)
     assert "latency_ms: less is better." in str(comparison)
-    assert comparison.to_dict()["recipe"]["less_is_better"] == ["latency_ms"]
+    assert comparison.to_dict()["recipe"]["less_is_better"] == ("latency_ms",)
     assert paper_table(comparison).tables()[0].header[1] == "latency_ms \N{DOWNWARDS ARROW}"
 
 
@@ -219,7 +208,7 @@ def test_a_gate_knows_of_what_less_is_better() -> None:
     assert judged["near", "latency_ms"].mean == pytest.approx(sum(near) / N)
     bounded = gate(scores, margin=60, test="bounded", range=(0, 200), **how)
     assert bounded["slow", "latency_ms"].turned
-    with pytest.raises(OptionError, match="less is better: state a baseline and a margin"):
+    with pytest.raises(OptionError, match="of which less is better"):
         gate(scores, at_least={"latency_ms": 200}, less_is_better=["latency_ms"])
 
 
@@ -234,12 +223,10 @@ def test_collections_and_groups_know_of_what_less_is_better() -> None:
 
 
 def test_less_is_better_is_refused_where_it_is_not_so() -> None:
-    for known in ("nDCG@10", "ndcg_cut_10", "NumRet"):
-        with pytest.raises(OptionError, match="expected measures of which less is better, and"):
+    for known in ("nDCG@10", "ndcg_cut_10", "FallOut@5"):
+        with pytest.raises(OptionError, match="a name in the scores that is no measure of cranf"):
             compare(systems(old=OLD, new=NEW), less_is_better=known)
-    falling = systems("FallOut@5", old=OLD, new=NEW)
-    assert compare(falling, less_is_better="FallOut@5")["FallOut@5"]["new"].verdict == "better"
-    with pytest.raises(OptionError, match="'latency': there are no scores of this name"):
+    with pytest.raises(OptionError, match=r"'latency': expected a name "):
         compare(systems("latency_ms", old=FAST, new=SLOW), less_is_better="latency")
 
 
@@ -248,7 +235,7 @@ def test_options_of_saved_scores_are_refused_beside_runs() -> None:
     with pytest.raises(OptionError, match="percent: applies to scores, not to judgments and runs"):
         compare(judged, runs, "RR", percent=True)
     with pytest.raises(OptionError, match="less_is_better: applies to scores"):
-        compare(judged, runs, "FallOut@5", less_is_better="FallOut@5")
+        compare(judged, runs, "RR", less_is_better="RR")
 
 
 def test_percent_leaves_measures_of_which_less_is_better() -> None:
@@ -265,9 +252,9 @@ def test_the_command_takes_names_of_which_less_is_better(tmp_path: Path) -> None
     assert invoke(*gated, *turn).exit_code == 1
     listed = invoke("compare", "--saved", old, new, *turn, "--changes", "1").stdout
     assert "0/0/40" in listed
-    assert "latency_ms (less is better)   the queries that get worse most" in listed
+    assert "latency_ms   the queries that get worse most" in listed
     typed = invoke("compare", "--saved", old, new, "--less-is-better", "nDCG@10")
     assert typed.exit_code == 2
-    assert "--less-is-better nDCG@10: expected measures of which less is better" in typed.stderr
+    assert "--less-is-better nDCG@10: expected a name in the scores" in typed.stderr
     of_runs = invoke("compare", "a.qrels", "b.run", *turn)
     assert "--less-is-better applies to saved scores only" in of_runs.stderr

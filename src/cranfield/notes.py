@@ -1,7 +1,6 @@
 """Notes: remarks beside numbers, each with a code and a severity."""
 
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -45,7 +44,7 @@ class Note:
         return self.severity != "info"
 
     def __str__(self) -> str:
-        said = self.text if self.source is None else f"{self.source}: {self.text}"
+        said = self.text if self.source is None else f"{self.source:.500}: {self.text}"
         return f"{self.severity.capitalize()}: {said}" if self.is_grave else said
 
     def of(self, source: str) -> "Note":
@@ -139,14 +138,9 @@ def warn_of(notes: Iterable[Note]) -> None:
     """
     grave = [note for note in notes if note.is_grave]
     if grave:
-        text = "\n".join(map(_cut_names, gravest_first(grave)))
+        lines = (str(note).partition(": ")[2] for note in gravest_first(grave))
+        text = "\n".join(printable(line, 2000) for line in lines)
         warnings.warn(text, CranfieldWarning, stacklevel=_level_of_caller())
-
-
-def _cut_names(note: Note) -> str:
-    """Return what a note says, with very long words cut, and a very long list of names."""
-    parts = [re.sub(r"(\S{197})\S{3,}", r"\1...", part or "") for part in (note.source, note.text)]
-    return ": ".join(printable(part, 2000) for part in parts if part)
 
 
 def _level_of_caller() -> int:

@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 import warnings
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -266,27 +267,30 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
-    ending = _Ending()
+    before = _listen()
+    sys.unraisablehook, old_hook = _raise_again, sys.unraisablehook
     try:
-        ending.listen()
-        status = _run(ending)
-        ending.restore_handlers()
+        status = _run(before)
     except _EndedError as ended:
-        ending.number = None
+        signal.signal(getattr(signal, "SIGALRM", ended.number), signal.SIG_IGN)
         if ended.number != getattr(signal, "SIGPIPE", None):
             said = "Interrupted" if ended.number == signal.SIGINT else "Ended by a signal"
             with contextlib.suppress(OSError):
                 click.echo(f"{said}: {_UNDONE}", err=True)
         status = 128 + ended.number  # what a shell says of a process that a signal ended
-        ending.restore_handlers()
+        before.pop(ended.number, None)
         signal.signal(ended.number, signal.SIG_DFL)
         signal.raise_signal(ended.number)
-    gc.freeze()
+    finally:
+        sys.unraisablehook = old_hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        gc.freeze()
     sys.exit(status)
 
 
-def _run(ending: "_Ending") -> int:
-    """Run the command; return its exit status.
+def _run(signals: Iterable[int]) -> int:
+    """Run the command; return its exit status, or raise _EndedError if one of the signals came.
 
     Only a command itself gives another status than 0 or 2: a process that cannot write a message
     must not look like a gate that has failed.
@@ -296,8 +300,10 @@ def _run(ending: "_Ending") -> int:
             found = cli.main(prog_name="cranfield", standalone_mode=False)
             status = found if isinstance(found, int) else 0
             sys.stdout.flush()
-        finally:  # also where an import made another exception of it
-            ending.raise_again()
+        finally:  # also where Python ignored the exception, or made another one of it
+            for number in signals:
+                if signal.getsignal(number) == signal.SIG_DFL:
+                    raise _EndedError(number)
     except click.ClickException as error:
         status = error.exit_code
         import_module("cranfield.cli.terminal").refuse(error)
@@ -319,50 +325,31 @@ def _run(ending: "_Ending") -> int:
     return status
 
 
-class _Ending:
-    """How signals end the process: as an exception, which closes everything that is open.
+def _listen() -> dict[int, Any]:
+    """Have signals that end the process raise an exception; return what they did before.
 
-    Python ignores exceptions in `__del__` and in callbacks of weak references, as at the end of an
-    import. An exception that is lost so is raised again a moment later.
+    Those that are ignored stay so, as with nohup.
     """
+    before = {}
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) in usual:
+            with contextlib.suppress(ValueError):  # not the main thread, which alone may ask
+                before[number] = signal.signal(number, _end)
+    return before
 
-    def __init__(self) -> None:
-        self.number: int | None = None  # of the first signal
-        self.old_handlers: dict[int, Any] = {}
-        self.old_hook = sys.unraisablehook
 
-    def listen(self) -> None:
-        """Have signals raise _EndedError. Those that are ignored stay so, as with nohup."""
-        sys.unraisablehook = self.hear_ignored
-        usual = (signal.SIG_DFL, signal.default_int_handler)
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)  # Windows has no SIGHUP
-            if number is not None and signal.getsignal(number) in usual:
-                with contextlib.suppress(ValueError):  # not the main thread, which alone may ask
-                    self.old_handlers[number] = signal.signal(number, self.end)
+def _end(number: int, _: object) -> None:
+    signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+    raise _EndedError(number)
 
-    def restore_handlers(self) -> None:
-        """Have signals do what they did before."""
-        sys.unraisablehook = self.old_hook
-        for number, handler in self.old_handlers.items():
-            signal.signal(number, handler)
 
-    def end(self, number: int, _: object) -> None:
-        """Raise _EndedError; a second signal ends the process at once."""
-        self.number = number
-        for other in self.old_handlers:
-            signal.signal(other, signal.SIG_DFL)
-        self.raise_again()
-
-    def raise_again(self, *_: object) -> None:
-        """Raise _EndedError if a signal has come."""
-        if self.number is not None:
-            raise _EndedError(self.number)
-
-    def hear_ignored(self, ignored: Any) -> None:
-        """Have _EndedError raised again, by a timer; show other exceptions that Python ignores."""
-        if not isinstance(ignored.exc_value, _EndedError):
-            self.old_hook(ignored)
-        elif sys.platform != "win32":  # where it is raised at the end of the command
-            signal.signal(signal.SIGALRM, self.raise_again)
-            signal.setitimer(signal.ITIMER_REAL, 0.05)  # here, it would be ignored once more
+def _raise_again(ignored: Any) -> None:
+    """Have an _EndedError that Python ignored, as in `__del__`, raised again a moment later."""
+    error = ignored.exc_value
+    if not isinstance(error, _EndedError):
+        sys.__unraisablehook__(ignored)
+    elif sys.platform != "win32":  # where it is raised at the end of the command
+        signal.signal(signal.SIGALRM, lambda *_: _end(error.number, None))
+        signal.setitimer(signal.ITIMER_REAL, 0.05)

@@ -22,7 +22,7 @@ def command(
         "nDCG@10, and AP unless there are other judgments; with --saved all",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = alignment_options(),
+    alignment: Alignment = alignment_options,
     others: tuple[str, ...] = flags.option(
         "--qrels",
         multiple=True,

@@ -102,7 +102,7 @@ def command(
         f"{DEFAULT_MEASURES}, or all that were saved",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = alignment_options(),
+    alignment: Alignment = alignment_options,
     settings: GateSettings = flags.family(
         GateSettings,
         without=("range",),

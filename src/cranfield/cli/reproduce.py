@@ -27,7 +27,7 @@ def command(
         "the effect is compared.",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = alignment_options(),
+    alignment: Alignment = alignment_options,
     settings: ReproductionSettings = flags.family(ReproductionSettings, group="Statistics"),
     rel: float | None = flags.rel(),
     judging: Judging = judging_options,

@@ -2,7 +2,7 @@
 
 import fnmatch
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from glob import glob
 from typing import TYPE_CHECKING, Any
@@ -58,10 +58,8 @@ class Several:
                 "says how judgments and runs are taken; saved scores are as they are",
             )
             return
-        flags.refuse_options(
-            {"layout", "differing", *self.alignment.unusual()} - {"missing"},
-            "applies to saved scores only: add --saved",
-        )
+        of_scores = self.alignment.unusual().keys() - {"missing"}
+        flags.refuse_options(of_scores, "applies to saved scores only: add --saved")
         if not self.runs and not self.hold_both:
             raise self.data.refuse_alone(self.qrels, "for saved scores, say --saved")
 
@@ -172,7 +170,7 @@ class Several:
         It has this name among others, too, if the file is the first of them.
         """
         how = replace(self.alignment, missing="zero")
-        names = align([path], None, list(self.names) or None, how, check_units=False).names
+        names = align([path], None, list(self.names) or None, how).names
         if len(names) > 1:
             raise OptionError(
                 f"{option} {path}: holds the scores of several systems; name the one that is "
@@ -187,19 +185,9 @@ saved_option = flags.option(
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
 )
 
-_FALLING = {
-    "multiple": True,
-    "metavar": "NAME",
-    "help": "A measure in saved scores of which less is better, such as latency_ms. May be "
-    "repeated.  [default: of those that cranfield does not know, more is better]",
-}
-
-
-def alignment_options(*without: str) -> Any:
-    """Declare the options of Alignment, except those of some names."""
-    return flags.family(Alignment, without=without, group="Files", less_is_better=_FALLING)
-
-
+alignment_options = flags.family(
+    Alignment, group="Files", less_is_better={"multiple": True, "metavar": "NAME"}
+)
 clustering_options = flags.family(Clustering, group="Statistics", clusters={"metavar": "FILE"})
 grouping_options = flags.family(
     Grouping,
@@ -258,8 +246,7 @@ class Comparing:
         """Return the comparison over several collections, in a folder or a table of files."""
         flags.refuse_options(
             {"slices", "clusters", "cluster_by", "groups", "deterministic", "saved", "family"}
-            | {"rope", "bounds", "layout", "differing", "less_is_better"}
-            | ({"percent"} if self.alignment.percent else set()),
+            | {"rope", "bounds", *self.alignment.unusual()} - {"missing"},
             "does not apply to collections together",
         )
         if self.settings.all_pairs and self.baseline is not None:
@@ -328,24 +315,26 @@ collections_option = flags.option(
     "columns collection, qrels, run (the system) and path, and measure where these differ.",
 )
 
-COMPARING: Mapping[str, Any] = {
-    "names": flags.measures("What to compare", f"{DEFAULT_MEASURES}, or all that were saved"),
-    "baseline": flags.option(
-        metavar="NAME",
-        help="The system that the others are compared with, by its name or its file.  "
-        "[default: the first]",
-    ),
-    "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
-    "clustering": clustering_options,
-    "grouping": grouping_options,
-    "saved": saved_option,
-    "alignment": alignment_options(),
-    "slices": flags.slices("compare on those of each label separately, too"),
-    "rel": flags.rel(),
-    "judging": judging_options,
-    "data": data_options,
-}
-comparing_options = flags.gathered(Comparing, COMPARING)
+comparing_options = flags.gathered(
+    Comparing,
+    {
+        "names": flags.measures("What to compare", f"{DEFAULT_MEASURES}, or all that were saved"),
+        "baseline": flags.option(
+            metavar="NAME",
+            help="The system that the others are compared with, by its name or its file.  "
+            "[default: the first]",
+        ),
+        "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
+        "clustering": clustering_options,
+        "grouping": grouping_options,
+        "saved": saved_option,
+        "alignment": alignment_options,
+        "slices": flags.slices("compare on those of each label separately, too"),
+        "rel": flags.rel(),
+        "judging": judging_options,
+        "data": data_options,
+    },
+)
 
 
 def with_members(qrels: str, runs: tuple[str, ...], grouping: Grouping) -> tuple[str, ...]:

@@ -4,13 +4,7 @@ from dataclasses import replace
 
 from cranfield.cli import flags
 from cranfield.cli.data import refuse_two_inputs
-from cranfield.cli.several import (
-    COMPARING,
-    Comparing,
-    alignment_options,
-    collections_option,
-    place_of,
-)
+from cranfield.cli.several import Comparing, collections_option, comparing_options, place_of
 from cranfield.cli.terminal import Format, format_option, say_notes, show
 from cranfield.comparison.paper_table import Paper, paper_table
 from cranfield.errors import OptionError
@@ -30,18 +24,13 @@ def command(
         "QRELS and RUN.",
     ),
     several: str | None = collections_option,
-    comparing: Comparing = flags.gathered(
-        Comparing, {**COMPARING, "alignment": alignment_options("percent")}
-    ),
+    comparing: Comparing = comparing_options,
     paper: Paper = flags.family(
         Paper,
+        without=("percent",),  # which saved scores have, too
         group="Output",
         caption={"metavar": "TEXT"},
         label={"metavar": "KEY"},
-        percent={
-            "help": "Measures between 0 and 1 in percent: 51.2 for 0.512. Saved scores may be "
-            "percentages, too."
-        },
     ),
     form: Format = format_option,
 ) -> None:
@@ -50,7 +39,8 @@ def command(
     The best value of each measure is bold, the second underlined. With --all-pairs, superscript
     letters name the systems that a value is significantly better than; else daggers mark what
     differs from the first system, or --baseline. The caption names the test, its correction and the
-    number of queries. Files and statistics are those of `cranfield compare`.
+    number of queries. With --percent, measures between 0 and 1 are in percent: 51.2 for 0.512.
+    Files and statistics are those of `cranfield compare`.
 
     \b
     cranfield table demo/qrels.txt demo/*.run -m 'nDCG@10 AP' -o results.tex
@@ -61,9 +51,11 @@ def command(
     flags.refuse_options(
         {"slices", "bounds"}, "does not apply to this table, only to `cranfield compare`"
     )
-    in_percent = replace(comparing.alignment, percent=paper.percent)
-    if comparing.saved or collections:
-        comparing = replace(comparing, alignment=in_percent, saved=True)
+    paper = replace(paper, percent=comparing.alignment.percent)
+    if collections:
+        comparing = replace(comparing, saved=True)
+    if not comparing.saved:
+        comparing = replace(comparing, alignment=replace(comparing.alignment, percent=False))
     if several is not None:
         if qrels is not None or collections:
             raise OptionError(

@@ -7,7 +7,7 @@ queries.
 import contextlib
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -18,16 +18,17 @@ from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.clustering import Clustering
 from cranfield.comparison.clusters import Clusters, clusters_of
+from cranfield.comparison.scale import outside, possible
 from cranfield.comparison.score_columns import (
     Columns,
     columns_of,
+    divide_percentages,
     given_columns,
     known_measure,
     without_number,
 )
 from cranfield.comparison.seeds import Group, averaged, groups_of, notes_on
 from cranfield.comparison.settings import Alignment, Grouping, Missing
-from cranfield.comparison.units import check_ranges, divide_percentages, note_direction, note_unit
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
@@ -38,6 +39,7 @@ from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
+from cranfield.render.numbers import some
 from cranfield.scoring.arguments import Reading, arranged, check_scores
 from cranfield.scoring.assembly import options_of
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
@@ -100,7 +102,7 @@ class Aligned:
     judged: Floats | None = None
     clusters: Clusters | None = None  # of the queries, if some depend on one another
     groups: tuple[Group, ...] | None = None  # of each system, if some have several runs
-    less_is_better: Collection[str] = ()  # unknown measures of which it is
+    less_is_better: Sequence[str] = ()  # unknown measures of which it is
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""
@@ -109,14 +111,28 @@ class Aligned:
     def rising(self, measure: str) -> bool:
         """Return whether higher is better, as is assumed of an unknown measure."""
         known = known_measure(measure)
-        if known is None:
-            return measure not in self.less_is_better
-        return known.definition.higher_is_better is not False
+        falls = known is not None and known.definition.higher_is_better is False
+        return not falls and measure not in self.less_is_better
 
     def column(self, measure: str) -> Floats:
         """Return the scores under one measure: (n_queries, n_systems)."""
         found: Floats = self.values[self.measures.index(measure)]
         return found
+
+    def check_range(
+        self, measure: str, ends: tuple[float, float], hint: str | None, files: Mapping[str, str]
+    ) -> None:
+        """Raise InputError for a score beyond the ends of its range; `files` are by system."""
+        values = self.column(measure)
+        for query, system in outside(values, *ends)[:1].tolist():
+            name, query_id = self.names[system], self.query_ids[query]
+            raise InputError(
+                f"{name}: {measure} of query {query_id!r:.80} is {values[query, system]:g}: "
+                f"expected a score from {ends[0]:g} to {ends[1]:g}",
+                source=files.get(name),
+                hint=hint,
+                query_id=query_id,
+            )
 
     def baseline(self, name: object) -> str:
         """Return the name of the baseline, given that name or the path of its run.
@@ -160,8 +176,6 @@ def align(
     reading: Reading = Reading(),
     clustering: Clustering | None = None,
     grouping: Grouping | None = None,
-    *,
-    check_units: bool = True,
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
 
@@ -177,7 +191,6 @@ def align(
         reading: how judgments and runs are read.
         clustering: which queries depend on one another; None: it does not matter.
         grouping: which runs belong to one system; None: each is a system.
-        check_units: whether given scores must be in the range of their measure.
 
     Raises:
         InputError: a score is missing, not a number, or not in the range of its measure; there is
@@ -186,7 +199,7 @@ def align(
         OptionError: options of reading or judging, with scores that exist already.
 
     """
-    found = _scores(qrels, runs, measures, alignment, judging, reading, check_units=check_units)
+    found = _scores(qrels, runs, measures, alignment, judging, reading)
     if grouping is not None and grouping.groups is not None:
         found = _grouped(found, grouping)
     if clustering is None:
@@ -244,8 +257,6 @@ def _scores(
     alignment: Alignment,
     judging: Judging,
     reading: Reading,
-    *,
-    check_units: bool,
 ) -> Aligned:
     missing = alignment.missing
     refuse_mapping(measures)
@@ -265,44 +276,63 @@ def _scores(
             sides = sides_of(qrels, reading.columns, "strict")
         both = None if sides is None else sides.read("strict", judging.duplicates)
     if both is not None:
-        if useless := alignment.unusual().keys() & {"percent", "less_is_better"}:
-            raise OptionError(f"{min(useless)}: applies to scores, not to judgments and runs")
+        if of_scores := alignment.unusual().keys() - {"missing"}:
+            raise OptionError(f"{min(of_scores)}: applies to scores, not to judgments and runs")
         wanted = DEFAULT_MEASURES if measures is None else measures
         return _evaluated(*both, wanted, missing or "zero", judging)
     check_scores(qrels)
     if given := {**judging.unusual(), **reading.unusual()}:
         raise OptionError(f"{', '.join(given)}: applies to judgments and runs, not to scores")
     try:
-        columns, notes, recipe, source_of_system = given_columns(qrels, alignment)
+        columns, notes, recipe, files = given_columns(qrels, alignment)
     except InputError as error:
         if error.line is None:
             raise
         raise error.because("Scores are expected, since no runs are given.") from None
     names = None if measures is None else named_texts(measures)
-    falling = [str(known_measure(name) or name) for name in alignment.less_is_better]
-    if unknown := set(falling).difference(measure for measure, _ in columns):
-        raise OptionError(f"less_is_better={min(unknown)!r:.80}: there are no scores of this name")
+    falling, there = alignment.less_is_better, {measure for measure, _ in columns}
+    if useless := [name for name in falling if known_measure(name) or name not in there]:
+        raise OptionError(
+            f"less_is_better={useless[0]!r:.80}: expected a name in the scores that is no measure "
+            "of cranfield"
+        )
     if alignment.percent:
         columns, note = divide_percentages(columns, falling)
         notes = [*notes, note]
-    if check_units and source_of_system:  # cranfield's own Scores have none
-        for_names = names or [measure for measure, _ in columns]
-        columns_to_compare = {key: columns[key] for key in columns if key[0] in for_names}
-        check_ranges(columns_to_compare, source_of_system, percent=alignment.percent)
-    recipe |= {"percent": True} if alignment.percent else {}
-    recipe |= {"less_is_better": falling} if falling else {}
+    recipe |= alignment.unusual()
     aligned = _aligned(columns, names, missing or "error", notes, recipe)
+    for measure in aligned.measures if files is not None else ():
+        ends = possible(known_measure(measure))
+        is_share = ends[1] == 1 and not alignment.percent
+        hint = "Is it a percentage? --percent divides by 100 (percent=True)." if is_share else None
+        aligned.check_range(measure, ends, hint, files or {})
     aligned = replace(aligned, less_is_better=falling)
     return replace(aligned, notes=(*aligned.notes, *_note_unknown(aligned)))
 
 
 def _note_unknown(aligned: Aligned) -> Iterator[Note]:
-    """Yield notes on the units of unknown measures, and on which way is taken as better."""
-    unknown = [measure for measure in aligned.measures if aligned.known(measure) is None]
+    """Yield notes on unknown measures: more is taken as better; two systems differ in their unit.
+
+    The name `score` is no name of a measure, and goes without the first one.
+    """
+    unknown = [measure for measure in aligned.measures if known_measure(measure) is None]
+    if rising := [printable(one) for one in unknown if one != "score" and aligned.rising(one)]:
+        text = (
+            f"{some(rising)}: no measure of cranfield; more is taken as better. "
+            "--less-is-better NAME turns that (less_is_better=)."
+        )
+        yield Note("direction", "info", text, count=len(rising))
     for measure in unknown:
-        columns = aligned.column(measure).T
-        yield from note_unit(measure, dict(zip(aligned.names, columns, strict=True)))
-    yield from note_direction([*filter(aligned.rising, unknown)])
+        columns = [*zip(map(printable, aligned.names), aligned.column(measure).T, strict=True)]
+        shares = [name for name, x in columns if x.min() >= 0 and x.max() <= 1]
+        above_1 = [name for name, x in columns if x.mean() > 1]
+        if shares and above_1:
+            text = (
+                f"{printable(measure)}: all scores of {some(shares)} are between 0 and 1, and the "
+                f"mean is above 1 of {some(above_1)}: are they in the same unit? --percent divides "
+                "percentages by 100 (percent=True)."
+            )
+            yield Note("unit", "warning", text)
 
 
 def _is_read_once(data: Any) -> bool:

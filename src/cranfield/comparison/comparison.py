@@ -144,9 +144,7 @@ class Comparison(Shown):
             if means and len(result.systems) > 1:
                 found.append(means_of(result, self.settings))
             if n_changes and result.pairs:
-                found.append(
-                    changes_table(result, self._most_changed(result, n_changes), n_changes)
-                )
+                found.append(changes_table(result, self._most_changed(result, n_changes)))
         return found
 
     def _most_changed(self, result: Result, n: int) -> list[tuple[Pair, Change]]:

@@ -155,7 +155,6 @@ def gate(
     aligned = align(
         *(qrels, runs, asked, Alignment.of(options), Judging.of(options), Reading.of(options)),
         *(Clustering.of(options), Grouping.of(options)),
-        check_units=settings.range is None,  # else by that range
     )
     settings = _of_training(aligned, settings)
     if settings.trained_again and stated is None and not settings.limit:

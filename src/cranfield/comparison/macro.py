@@ -42,7 +42,6 @@ from cranfield.comparison.significance import (
     wilcoxon,
 )
 from cranfield.comparison.strata import Strata, flipped
-from cranfield.comparison.units import note_unit
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, printable
 from cranfield.formats.small.collection_files import collection_files
@@ -315,9 +314,6 @@ def averaged(
         for one, (_, columns) in zip(results, _measures(aligned), strict=True)
         if len(set(columns)) > 1
     ]
-    for measure, columns in _measures(aligned):
-        if len(set(columns)) == 1:
-            said += note_unit(measure, {name: one.column(measure) for name, one in aligned.items()})
     return CollectionComparison(comparisons, settings, results, tuple(said), tuple(notes))
 
 

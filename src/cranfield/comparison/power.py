@@ -122,7 +122,6 @@ def power(
     if sides not in (1, 2):
         raise OptionError(f"sides={sides!r} is not known; choose one of 1, 2")
     design = Design(cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd)
-    design.check_sd()
     return _chance(_mean_of(_clusters(n_queries, design), design), effect, alpha, sides)
 
 
@@ -178,7 +177,6 @@ def detectable(
         seed_sd=seed_sd,
     )
     design.check_power()
-    design.check_sd()
     mean = _mean_of(_clusters(n_queries, design), design)
 
     def enough(effect: float) -> bool:

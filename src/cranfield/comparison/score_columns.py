@@ -11,21 +11,23 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.origin import Origin, alike
+from cranfield.comparison.scale import SLACK, possible
 from cranfield.comparison.settings import Alignment
 from cranfield.data.run_names import numbering
-from cranfield.errors import DuplicateError, InputError, MeasureError
+from cranfield.errors import DuplicateError, InputError, MeasureError, printable
 from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.small.score_files import ScoreRows, file_name_of, score_rows, system_rows
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note
+from cranfield.render.numbers import some
 from cranfield.scoring.scores import Scores, Systems
 
 # {(measure, system): (query ids, values (n_queries,))}. A measure is its canonical text, or, if it
 # is not known, the name that a file has for it.
 Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
-# Columns, notes on them, their recipe, and the source of each system that has one: its file.
-Given = tuple[Columns, list[Note], dict[str, Any], Mapping[str, str]]
+# Columns, notes on them, their recipe, and the file of each system; None for Scores.
+Given = tuple[Columns, list[Note], dict[str, Any], Mapping[str, str] | None]
 
 
 def spelled(measure: str | Measure, names: Collection[str]) -> str:
@@ -66,7 +68,7 @@ def _made(results: Iterable[Any]) -> Given:
     recipe = {**several[0].recipe, "run": {one.name: one.recipe["run"] for one in several}}
     recipe.pop("retrieved", None)  # of one run
     systems = Systems(several)
-    return columns_of(systems), without_number(systems.notes), recipe, {}
+    return columns_of(systems), without_number(systems.notes), recipe, None
 
 
 def columns_of(systems: Systems) -> Columns:
@@ -123,8 +125,8 @@ def _of_dicts(data: Mapping[Any, Any]) -> Given:
                 )
             yield name, True, system_rows(scores, name, known)
 
-    columns, notes, sources = _of_rows(read())
-    return columns, notes, {"scores": "dict"}, sources
+    columns, notes, _ = _of_rows(read())
+    return columns, notes, {"scores": "dict"}, {}
 
 
 def _refuse_one_system(data: Mapping[Any, Any]) -> None:
@@ -180,6 +182,23 @@ def _of_rows(
             columns[key] = last, np.fromiter(values.values(), np.float64, len(values))
         notes += [replace(note, source=name) for note in rows.notes()]
     return columns, notes, sources
+
+
+def divide_percentages(columns: Columns, no_shares: Collection[str]) -> tuple[Columns, Note]:
+    """Return columns of which those in percent are divided by 100, and a note on which these are.
+
+    A column is in percent if some of its scores are above 1, and its measure is 1 at most, or
+    unknown and not in `no_shares`.
+    """
+    fractions: Columns = {}
+    for (measure, system), (ids, values) in columns.items():
+        known = known_measure(measure)
+        is_share = measure not in no_shares if known is None else possible(known)[1] == 1
+        if is_share and values.max() > 1 + SLACK:
+            fractions[measure, system] = ids, values / 100
+    names = some([printable(f"{measure} of {system}") for measure, system in fractions])
+    note = Note("percent", "info", f"Divided by 100: {names or 'nothing'}.")
+    return {**columns, **fractions}, note
 
 
 def is_measure(text: Any) -> bool:

@@ -441,8 +441,8 @@ def means_of(result: Result, settings: Settings) -> Table:
     )
 
 
-def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]], n: int) -> Table:
-    """Return the queries of each pair that get worse, and those that get better: at most n each."""
+def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Table:
+    """Return the queries of each pair that get worse, and those that get better."""
     rows = [
         [
             pair.system,
@@ -457,13 +457,9 @@ def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]], n: int
     rules = frozenset(i for i in range(1, len(pairs)) if pairs[i] is not pairs[i - 1])
     other, *others = {pair.other for pair in pairs} or {"other"}
     header = ["system", "query_id", "other" if others else other, "score", "diff"]
-    measure = result.measure if result.rising else f"{result.measure} (less is better)"
-    title = [
-        f"{measure}   the queries that get worse most, the worst first, then those that get better "
-        f"most: up to {n:,} of each"
-    ]
+    heading = "the queries that get worse most, the worst first, then those that get better most"
     notes = ["No query changes."]
     if changes:
         pair, change = changes[0]
         notes = [how_to_explain(result.measure, change.query_id, [pair.other, pair.system])]
-    return Table(header, rows, notes, 2, rules=rules, title=title)
+    return Table(header, rows, notes, 2, rules=rules, title=[f"{result.measure}   {heading}"])

@@ -175,10 +175,7 @@ def _refuse(aligned: Aligned, measure: str, least: float, low: float, high: floa
     """Raise OptionError for a number that every system reaches, or that no system can reach."""
     said = f"at_least={measure}={least:g}"
     if not aligned.rising(measure):
-        raise OptionError(
-            f"{said}: at_least does not apply to {measure}, of which less is better: state a "
-            "baseline and a margin"
-        )
+        raise OptionError(f"{said}: at_least does not apply to {measure}, of which less is better")
     if least > high:
         meant = f" Did you mean {least / 100:g}?" if high == 1 and 1 < least <= 100 else ""
         raise OptionError(f"{said}: {measure} is at most {high:g}: no system can reach it.{meant}")

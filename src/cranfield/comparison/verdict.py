@@ -25,14 +25,14 @@ _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
 
 
 class GateFailed(AssertionError):  # noqa: N818 - what pytest prints before the verdict
-    """A gate that did not pass: the text is its verdicts, with their numbers, and its tables.
+    """A gate that did not pass: the text is the outcome of each system, and the gate's tables.
 
     >>> from cranfield import GateFailed, gate
     >>> try:
     ...     found = gate({"new": {"q1": 0.5}}, at_least={"score": 0.75}).require()
     ... except GateFailed as failure:
     ...     print(str(failure).splitlines()[0])
-    new: FAIL: score 0.5000, must be at least 0.75
+    new: FAIL
     """
 
 
@@ -176,9 +176,8 @@ class Gate(Shown):
         __tracebackhide__ = True  # pytest shows the line of the test
         if self.passed:
             return self
-        failed = (one for one in self._every if self.takes(one.outcome) != "PASS")
-        reasons = (f"{printable(one.system)}: {_reason(self, one)}" for one in failed)
-        raise GateFailed("\n".join([*reasons, "", repr(self)]))
+        outcomes = (f"{printable(name)}: {outcome}" for name, outcome in self.outcomes.items())
+        raise GateFailed(f"{', '.join(outcomes)}\n\n{self}")
 
     def takes(self, outcome: Outcome) -> Outcome:
         """Return the outcome, with UNDECIDED counted as the option `undecided` says."""
@@ -250,25 +249,18 @@ def _cases(found: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
     """Yield a test case for each verdict and threshold; one that fails shows its table."""
     for one in found._every:
         if isinstance(one, Verdict):
-            name, alone = one.measure, replace(found, verdicts=(one,), thresholds=())
+            name, said = one.measure, f"{one}: {one.measure} {number(one.mean)}, difference "
+            said += f"{_shown(one, one.difference)} from {found.baseline}, lower limit "
+            said += f"{_shown(one, one.lower)}, margin {found.recipe['margin']}"
+            alone = replace(found, verdicts=(one,), thresholds=())
         else:
-            name, alone = one.stated, replace(found, verdicts=(), thresholds=(one,))
+            name, said = one.stated, one.reason
+            alone = replace(found, verdicts=(), thresholds=(one,))
         passes = found.takes(one.outcome) == "PASS"
         outcome: Ended = "passed" if passes else "failed"
         if passes and one.outcome == "UNDECIDED":
             outcome = "skipped"
-        yield Case(one.system, name, outcome, _reason(found, one), shown(alone))
-
-
-def _reason(gate: Gate, judgment: Verdict | Threshold) -> str:
-    """Return a verdict of a gate, or that on a threshold, and its numbers, in one line."""
-    if isinstance(judgment, Threshold):
-        return judgment.reason
-    difference, lower = (_shown(judgment, limit) for limit in (judgment.difference, judgment.lower))
-    return (
-        f"{judgment}: {judgment.measure} {number(judgment.mean)}, difference {difference} from "
-        f"{gate.baseline}, lower limit {lower}, margin {gate.recipe['margin']}"
-    )
+        yield Case(one.system, name, outcome, said, shown(alone))
 
 
 # ---- tables -------------------------------------------------------------------------------------

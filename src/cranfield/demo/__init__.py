@@ -89,9 +89,6 @@ def save(folder: str | os.PathLike[str]) -> list[Path]:
     Args:
         folder: where to write; it is made if it is not there.
 
-    Raises:
-        InputError: a file cannot be written; OSError: the folder cannot be made.
-
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     print(*[path.name for path in save(folder)])

@@ -141,8 +141,7 @@ class Source:
             raise InputError(
                 f"is {n_bytes // stored:,} times as large as the {stored:,} bytes that are stored",
                 source=self.name,
-                hint="A small file that fills the memory may be meant to do harm. If it is right, "
-                "decompress it, or write it as CSV.",
+                hint="It may be meant to fill the memory. If it is right, decompress it.",
             )
 
     def digest(self) -> str | None:

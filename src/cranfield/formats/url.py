@@ -26,11 +26,11 @@ def local_path(path: str) -> str:
     ('/tmp/my run.csv', 'a.run', 's3://bucket/a.run')
     """
     match = _FILE.match(path)
-    if match is None or "%00" in match[1]:
+    if match is None:
         return path
-    from urllib.parse import unquote_to_bytes
+    from urllib.parse import unquote
 
-    local = os.fsdecode(unquote_to_bytes(os.fsencode(match[1])))
+    local = unquote(match[1], errors="surrogateescape")
     return local[1:] if os.name == "nt" and local[2:3] == ":" else local  # of /C:/a.run
 
 
@@ -50,8 +50,6 @@ def file_system(url: str) -> tuple[Any, str]:
     hint: str | None = "Or download the file, and give its path."
     try:
         system, path = fs.FileSystem.from_uri(url)
-        if "\0" in path:
-            raise ValueError("a null character in the path")
         return system, path
     except ImportError as error:
         reason: Exception = error

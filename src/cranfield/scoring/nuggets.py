@@ -3,7 +3,6 @@
 There are no rankings: the answers, of one system each, come with judgments of every nugget.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, mean, ratio
 from cranfield.formats.frames import ArrowTable
-from cranfield.formats.small.nugget_files import FAILED, Nugget, nugget_rows
+from cranfield.formats.small.nugget_files import FAILED, nugget_rows
 from cranfield.formats.source import Path
 from cranfield.notes import Note, lines_of
 from cranfield.render.numbers import number_of, queries_of
@@ -179,28 +178,16 @@ def nugget_recall(
         weights = np.where(vital, 1.0, okay), np.where(of_vital, 1.0, okay)
         columns += [share(*weights, support), share(*weights, strict)]
     missing = len(nuggets) - np.bincount(answer, minlength=len(answers))
-    n_empty = len(queries) - len({query for query, _ in nuggets})
-    remarks = _list_remarks(n_empty, nuggets.values(), rows)
+    remarks = []
+    if n := len(queries) - len({query for query, _ in nuggets}):
+        text = f"{queries_of(n)} without nuggets: every score is 0 there."
+        remarks.append(Note("no-nuggets", "warning", text, n))
+    n_okay = [*nuggets.values()].count(FAILED)
+    if n := [row.assignment for row in rows].count(FAILED) + n_okay:
+        text = (
+            f'"{FAILED}": {number_of(n_okay, "importance")}, counted as okay, not vital, and '
+            f"{number_of(n - n_okay, 'assignment')}, counted as not supported."
+        )
+        remarks.append(Note("failed", "warning", text, count=n))
     values = np.stack(columns, axis=2)
     return NuggetScores(list(answers), list(queries), values, missing.tolist(), remarks)
-
-
-def _list_remarks(
-    n_empty: int, importances: Iterable[str], rows: Iterable[Nugget]
-) -> Sequence[Note]:
-    """Return notes on queries without nuggets, and on importances and assignments that failed."""
-    remarks = []
-    if n_empty:
-        text = f"{queries_of(n_empty)} without nuggets: every score is 0 there, and averaged in."
-        remarks.append(Note("no-nuggets", "warning", text, n_empty))
-    if n_failed := [*importances].count(FAILED):
-        n_nuggets = number_of(n_failed, "nugget")
-        text = f'{n_nuggets} of importance "{FAILED}": left out of the vital ones, counted as okay.'
-        remarks.append(Note("failed-importance", "warning", text, count=n_failed))
-    for answer, n in Counter(row.answer for row in rows if row.assignment == FAILED).items():
-        text = (
-            f'{number_of(n, "assignment")} "{FAILED}": left out of what is supported, not of the '
-            "nuggets that count (as AutoNuggetizer does). Assign them again."
-        )
-        remarks.append(Note("failed-assignment", "warning", text, source=answer, count=n))
-    return remarks

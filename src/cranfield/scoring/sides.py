@@ -100,9 +100,9 @@ def sides_of_pair(
 
 def given_twice(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
     """Tell whether judgments and runs are the same table, which holds both sides."""
-    if any(isinstance(of_side, Mapping) for of_side in (columns or {}).values()):
-        return False
-    return same_table(qrels, runs) and _is_table(qrels) and hold_both([qrels, runs], columns)
+    states_sides = any(isinstance(of_side, Mapping) for of_side in (columns or {}).values())
+    is_table = same_table(qrels, runs) and _is_table(qrels) and not states_sides
+    return is_table and hold_both([qrels, runs], columns)
 
 
 def hold_both(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> bool:

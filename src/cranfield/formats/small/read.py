@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columnar import columnar_form, whole_table
@@ -220,10 +220,8 @@ def text_of(source: Source) -> str:
 
 def text_lines(source: Source) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file, as `raw_lines` does; InputError if it is not UTF-8."""
-    refuse_binary(source, source.start(4096))
-    with source.open(heard=True) as stream:
-        for number, line in raw_lines(source, stream):
-            yield number, as_utf8(source, line)
+    for number, line in raw_lines(source):
+        yield number, as_utf8(source, line)
 
 
 def as_utf8(source: Source, raw: bytes) -> str:
@@ -234,34 +232,34 @@ def as_utf8(source: Source, raw: bytes) -> str:
         raise InputError("is not text in UTF-8", source=source.name) from None
 
 
-def raw_lines(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file, with their ends, each with its number, from 1.
+def raw_lines(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a text file, with their ends, each with its number, from 1.
 
     Where very many lines in one place are blank, as millions may be in a small compressed file,
     they are left out.
     """
-    number, n_bytes = 1, 0
-    begun: list[bytes] = []  # the pieces of a line whose end was not read yet
-    while True:
-        piece = stream.read(_PIECE)
-        n_bytes += len(piece)
-        source.refuse_expansion(n_bytes)
-        end = max(piece.rfind(b"\n"), piece.rfind(b"\r", 0, -1)) + 1  # a line feed may follow
-        begun.append(piece[: end or None])
-        if piece and not end:
-            continue
-        block = b"".join(begun)
-        begun = [piece[end:]]
-        block = block.removeprefix(BYTE_ORDER_MARK) if number == 1 else block
-        if block.strip(b" \r\n"):
-            lines = block.splitlines(keepends=True)
-            yield from enumerate(lines, number)
-            number += len(lines)
-        else:
-            number += block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
-            n_bytes -= len(block)
-        if not piece:
-            return
+    refuse_binary(source, source.start(4096))
+    with source.open(heard=True) as stream:
+        number, n_bytes = 1, 0
+        pieces = [stream.read(3).removeprefix(BYTE_ORDER_MARK)]  # of lines without their end
+        while True:
+            piece = stream.read(_PIECE)
+            n_bytes += len(piece)
+            source.refuse_expansion(n_bytes)
+            end = piece.rfind(b"\n") + 1
+            if piece and not end:
+                pieces.append(piece)
+                continue
+            block, pieces = b"".join([*pieces, piece[:end]]), [piece[end:]]
+            if block.strip(b" \r\n"):
+                lines = block.splitlines(keepends=True)
+                yield from enumerate(lines, number)
+                number += len(lines)
+            else:
+                number += block.count(b"\n")
+                n_bytes -= len(block)
+            if not piece:
+                return
 
 
 _PIECE = 1 << 14  # bytes
@@ -392,8 +390,7 @@ class _Text(Origin):
                 problem = f"expected {expected} got {len(fields)} columns"
                 raise self.error(line, problem, None if has_header else form.hint)
             for column, field in zip(columns, fields, strict=True):
-                # Rows with the same document or label are often together: they share its text.
-                column.append(column[-1] if column and column[-1] == field else field)
+                column.append(field)
 
         def where(row: int) -> tuple[int, str]:
             line, _ = next(islice(self._records(), row + has_header, None))
@@ -431,20 +428,17 @@ _split = re.compile(r"[^ \t\n\r\f\v]+").findall
 
 
 def _of_json(name: str, read_lines: ReadLines, form: Form) -> Table | Document:
-    def line_at(i: int) -> tuple[int, str]:
-        return next(islice(read_lines(), i, None), (i + 1, ""))
-
-    def object_line_at(i: int) -> tuple[int, str]:
-        return next(islice(_not_blank(read_lines()), i, None))
-
-    origin = Origin(name, line_at)
+    lines = [*read_lines()]
+    lines.append((lines[-1][0] + 1, ""))
+    origin = Origin(name, lines.__getitem__)
     try:
-        value = _decode("".join(line for _, line in read_lines()))
+        value = _decode("".join(line for _, line in lines))
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise origin.error(error.lineno - 1, f"is not valid JSON: {error}") from None
-        origin = Origin(name, object_line_at)
-        rows = [_object_of(line, origin, i) for i, (_, line) in enumerate(_not_blank(read_lines()))]
+        lines = [one for one in lines if one[1].strip()]
+        origin = Origin(name, lines.__getitem__)
+        rows = [_object_of(line, origin, i) for i, (_, line) in enumerate(lines)]
         return _table_of(rows, name, origin.where)
     except InputError as error:
         raise error.at(name) from None
@@ -457,10 +451,6 @@ def _of_json(name: str, read_lines: ReadLines, form: Form) -> Table | Document:
             problem = f"element {i}: expected a JSON object, got {row!r:.80}"
             raise InputError(problem, source=name)
     return _table_of(value, name)
-
-
-def _not_blank(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    return (numbered for numbered in lines if numbered[1].strip())
 
 
 def _object_of(line: str, lines: Origin, i: int) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from cranfield.formats.small.read import (
     text_rows,
 )
 from cranfield.formats.source import Source
-from cranfield.formats.text import refuse_binary
 
 # A file, a dict {id: text}, or a table with a column of ids and one of texts.
 TextsLike: TypeAlias = str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any]
@@ -170,7 +169,7 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
             continue
         found += 1
         texts = (re.search(rf"<{one}>(.*?)(?=<|\Z)", inside, re.S | re.I) for one in _TEXTS)
-        title = next((_unescape(one[1]) for one in texts if one and one[1].strip()), "")
+        title = next((html.unescape(one[1]) for one in texts if one and one[1].strip()), "")
         yield (
             number[1].strip(),
             _plain(re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)),
@@ -179,27 +178,17 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
         raise InputError("holds no topic with a number", source=name, hint=_HINT)
 
 
-def _unescape(text: str) -> str:
-    """Return HTML as text; as it is if it has a character of thousands of digits."""
-    try:
-        return html.unescape(text)
-    except ValueError:
-        return text
-
-
 # ---- only the wanted lines ----------------------------------------------------------------------
 
 
 def _sieved(source: Source, wanted: Collection[str], ids: Sequence[str]) -> ReadLines:
     """Return what reads a file's lines, without those of other ids if each line is a row."""
-    refuse_binary(source, source.start(4096))
-    with source.open(heard=True) as stream:
-        lines = raw_lines(source, stream)
-        first_line = next(lines, (1, b""))
-        is_wanted = _sieve(first_line[1], wanted, ids)
-        if is_wanted is None:
-            return partial(text_lines, source)
-        wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1]))]
+    lines = raw_lines(source)
+    first_line = next(lines, (1, b""))
+    is_wanted = _sieve(first_line[1], wanted, ids)
+    if is_wanted is None:
+        return partial(text_lines, source)
+    wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1]))]
     texts = [(number, as_utf8(source, line)) for number, line in wanted_lines]
     return lambda: texts
 
