@@ -289,7 +289,7 @@ def test_neighbours_in_the_order_of_the_ranks() -> None:
 def test_scores_that_are_ranks() -> None:
     assert are_ranks(np.array([1.0, 2.0, 3.0]))
     assert are_ranks(np.array([0.0, 1.0]))
-    assert are_ranks(np.array([7.5]))
+    assert not are_ranks(np.array([7.5]))
     assert not are_ranks(np.array([2.0, 3.0]))
     assert not are_ranks(np.array([1.0, 1.0, 3.0]))
 

@@ -290,7 +290,7 @@ class Altered(Documents):
         made = {"rerank": other.made_from, "rest": rest}
         said = f"by the scores of {other.name}:"
         reranked = self._made(ranked, said, judging, made, by="score")
-        reranked.rows.distance = other.rows.distance
+        reranked.rows.taken = other.rows.taken
         return self._sharing(other, shared, reranked)
 
     def break_ties(self, by: Any) -> Self:

@@ -171,7 +171,6 @@ class Part(Rows):
         self.sources, self.is_text, self.graded = of.sources, of.is_text, of.graded
         self.lists_of, self.names = of.lists_of, of.names
         self.taken, self.lists, self.twice = of.taken, of.lists, of.twice
-        self.distance = of.distance
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows with those of the `wanted` columns that were dealt."""

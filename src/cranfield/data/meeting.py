@@ -4,12 +4,10 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from operator import gt, le, lt
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cranfield.arrays.grades import are_whole
 from cranfield.arrays.ranked import Bools
 from cranfield.data.averaged import Averaged
 from cranfield.data.counts import Counts
@@ -21,7 +19,6 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import (
     Look,
-    are_ranks,
     distance_note,
     duplicates_of,
     level_scores,
@@ -48,9 +45,8 @@ class Seen(NamedTuple):
     n_level: int
     n_unsorted: int
     n_below: int  # documents that were not retrieved, and are ranked below those that were
-    n_unlike: int  # 0 if the rows may be the judgments: all documents, by falling grades
-    n_lists: int  # queries of several judged documents, where the run or the judgments are lists
-    n_same_lists: int  # of these: whose retrieved documents are the judged ones
+    n_copied: int  # documents of the run, if these and their scores are the judgments; else 0
+    lists: tuple[int, int]  # queries of several judged documents; those with just these as rows
     n_unjudged: int  # documents that were dropped as unjudged, or of a negative grade
     left_out: LeftOut  # for these see `Match`
     repeated: LeftOut
@@ -174,7 +170,6 @@ class Meeting(Met):
     whole: bool
     n_below: int = 0
     n_unjudged: int = 0
-    order_notes: Callable[[], Iterable[Note]] | None = None
 
     @property
     def query_ids(self) -> Sequence[str]:
@@ -231,7 +226,6 @@ class Meeting(Met):
     def seen(self) -> Seen:
         """What notes depend on."""
         match, placed = self.match, self.match.placed
-        n_lists, n_same_lists = self._count_lists()
         return Seen(
             self.n_queries,
             int(np.count_nonzero(match.in_run)),
@@ -239,7 +233,7 @@ class Meeting(Met):
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
             *(placed.n_tied, placed.n_level, placed.n_unsorted, self.n_below),
-            *(self._count_unlike(), n_lists, n_same_lists, self.n_unjudged),
+            *(self._count_copied(), self._count_lists(), self.n_unjudged),
             match.left_out,
             match.repeated,
             match.made,
@@ -247,22 +241,24 @@ class Meeting(Met):
             match.regrouped,
         )
 
-    def _count_unlike(self) -> int:
-        """Return how many rows show that the run is not the judgments, ranked by their grades."""
-        match, hits = self.match, self.judged.hits
-        if self.n_hits != len(self.qrels.grade):
-            return 1
-        is_inverted = (hits.query[1:] == hits.query[:-1]) & (hits.grade[1:] > hits.grade[:-1])
-        n_rows = int(match.n_retrieved.sum()) + sum(match.unknown.values())
-        return n_rows - self.n_hits + int(np.count_nonzero(is_inverted))
+    def _count_copied(self) -> int:
+        """Return the number of judged documents, if the run has these with their grades; else 0."""
+        qrels, run, match, hits = self.qrels, self.run, self.match, self.judged.hits
+        has_others = match.unknown or match.repeated.count or not run.has_scores
+        if has_others or not self.n_hits == len(qrels) == match.n_retrieved.sum():
+            return 0
+        is_below = (hits.query[1:] == hits.query[:-1]) & (hits.grade[1:] > hits.grade[:-1])
+        with unwatched():  # it was read before
+            is_copy = not is_below.any() and run.skipping().to_dict() == qrels.to_dict()
+        return self.n_hits if is_copy else 0
 
     def _count_lists(self) -> tuple[int, int]:
         """Return how many queries have several judged documents, and how many just these as rows.
 
-        (0, 0) unless the run has no scores, or the judgments no grades.
+        (0, 0) unless the run or the judgments are lists.
         """
         qrels, match = self.qrels, self.match
-        if self.run.has_scores and qrels.graded:
+        if qrels.graded and not self.run.rows.is_ranking:
             return 0, 0
         n_judged = np.diff(qrels.starts)
         n_hits = np.bincount(qrels.query[match.row], minlength=len(n_judged))
@@ -290,18 +286,19 @@ class Meeting(Met):
 
 def own_judgments(met: Met, severity: Severity = "warning") -> Iterator[Note]:
     """Say that the judgments seem to be the run: its scores are the grades, or its lists theirs."""
-    qrels, run, seen = met.qrels, met.run, met.seen
+    qrels, seen = met.qrels, met.seen
     if not seen.n_hits or qrels.in_groups or qrels.lists_of == "grades":
         return
-    n, n_same, grades = seen.n_lists, seen.n_same_lists, qrels.grade
+    n, n_same = seen.lists
+    is_copy = seen.n_copied == seen.n_hits and _ranked_by(met) == "score"
+    if not is_copy and (n < _FEWEST or 20 * n_same < 19 * n):
+        return
     text = "the judgments seem to be given as a run: "
-    may_be_copy = not seen.n_unlike and run.has_scores and _ranked_by(met) == "score"
-    is_long = seen.n_hits >= _FEWEST or (may_be_copy and grades.min() < grades.max())
-    is_beside = n >= _FEWEST and any(note.code == "judged-retrieved" for note in qrels.notes)
-    if may_be_copy and is_long and _has_grades(run, qrels):
+    is_of_one_grade = qrels.grade.min() == qrels.grade.max()
+    if is_copy and (seen.n_hits >= _FEWEST or not is_of_one_grade):
         text += "its documents are the same, its numbers grades"
         yield Note("qrels-as-run", severity, text, count=seen.n_hits)
-    elif n >= _FEWEST and 20 * n_same >= 19 * n and not is_beside and grades.min() == grades.max():
+    elif not is_copy and is_of_one_grade:
         text += f"in {n_same:,} of {queries_of(n)} with several expected documents, just these "
         text += "were retrieved"
         yield Note("qrels-as-run", severity, text, n_same, count=n_same)
@@ -331,7 +328,7 @@ def _suspicions(met: Met, by: Order) -> Iterator[Note]:
             yield Note("swapped", "warning", text, 1)
         if run.nested is not None or seen.n_unsorted:
             notes_of_run = met.order_notes
-            yield from notes_of_run() if notes_of_run else order_notes(qrels, run, seen.regrouped)
+            yield from notes_of_run() if notes_of_run else order_notes(qrels, run)
     yield from own_judgments(met)
     if met.unknown and (missing := met.missing):
         from cranfield.data.spelling import queries_spelt_otherwise
@@ -430,53 +427,28 @@ NO_GRADES = Note(
     "no-grades", "info", "No grades: every document of the judgments is relevant, grade 1."
 )
 _BLOCKS_LOOKED_AT = 2
-_DICTS_LOOKED_AT = 10  # queries of several documents, of which few have three
+_DICTS_LOOKED_AT = 20  # queries of three documents or more
 
 
 def _look_at_dict(nested: Nested, qrels: Qrels) -> Look:
-    """Look whether the scores of a dict are ranks, or rise: its first queries show that not.
+    """Look at the scores of a dict, unless its first queries show that they are in no such order.
 
     The scores of queries without judgments are not looked at: nobody has checked them.
     """
-    look = Look()
-    for docs in map(nested.get, qrels.query_ids):
-        if docs is None or len(docs) < 2:
-            continue
-        n, scores, lower = len(docs), docs.values(), islice(docs.values(), 1, None)
-        look.several, look.longest = look.several + 1, max(look.longest, n)
+    rankings = [docs.values() for docs in map(nested.get, qrels.query_ids) if docs]
+    n_odd = n_first = 0
+    for scores in islice((scores for scores in rankings if len(scores) > 2), _DICTS_LOOKED_AT):
+        n_first, n = n_first + 1, len(scores)
         first, last = float(next(iter(scores))), float(next(reversed(scores)))
-        if max(first, last) <= n and first.is_integer() and are_ranks(np.array([*scores], float)):
-            look.like_ranks += 1
-            look.n_falling += first > last and all(map(gt, scores, lower))
-        if n > 2:
-            look.n_long += 1
-            look.n_rising += first < last and all(map(le, scores, lower))
-            look.n_strict += first < last and all(map(lt, scores, islice(scores, 1, None)))
-        may_rise = look.n_long - look.n_rising <= 2 or mostly(look.n_rising, look.n_long)
-        if look.several >= _DICTS_LOOKED_AT:
-            may_rise = mostly(look.n_rising, look.several)
-        n_others = look.several - look.like_ranks + look.n_falling
-        if not may_rise and n_others > 2 and not look.mostly_ranks:
-            break
-    return look
+        may_be_ranks = first.is_integer() and 0 <= min(first, last) <= max(first, last) <= n
+        n_odd += may_be_ranks or (first < last and len(rankings) > 1)
+    if 5 * n_odd < 4 * max(n_first, 1):
+        return Look()
+    column = np.array([*chain.from_iterable(rankings)], np.float64)
+    return Look.at(np.cumsum([0, *map(len, rankings)]), column, None)
 
 
 _HIGH_GRADE = 10
-
-
-def _has_grades(run: Run, qrels: Qrels) -> bool:
-    """Tell whether the scores of a run are from the lowest to the highest grade, and as whole."""
-    grades = qrels.grade
-    if run.nested is not None:
-        rankings = run.nested.values()
-        scores = np.array([score for docs in rankings for score in docs.values()], np.float64)
-    else:
-        with unwatched():  # it was read before
-            blocks = [load() for load in run.skipping().every_row(["score"])]
-        scores = np.concatenate([block.value for block in blocks])
-    if (scores.min(), scores.max()) != (grades.min(), grades.max()):
-        return False
-    return bool((scores == np.floor(scores)).all()) == are_whole(grades)
 
 
 def _scores_are_grades(run: Run) -> bool:
@@ -492,35 +464,24 @@ def _scores_are_grades(run: Run) -> bool:
     return bool(small.all() and scores.any())  # lists have scores from 0 down
 
 
-def order_notes(qrels: Qrels, run: Run, is_apart: bool = False) -> Iterator[Note]:
+def order_notes(qrels: Qrels, run: Run) -> Iterator[Note]:
     """Say whether the scores of a run look like ranks or distances, or its ranks contradict them.
 
     Of a run that is no dict, the first blocks are looked at. Faults of the rank column itself do
-    not matter: the run is ranked by its scores. `is_apart`: whether queries come back after others;
-    then whole numbers, which may be ranks, are looked at in whole queries.
+    not matter: the run is ranked by its scores.
     """
     if run.nested is not None:
         with contextlib.suppress(TypeError, ValueError):  # where one query is explained, of others
-            yield from _look_at_dict(run.nested, qrels).notes()
+            yield from _look_at_dict(run.nested, qrels).notes(run.rows)
         return
-    from cranfield.data.regroup import regrouped, together
+    from cranfield.data.regroup import together
 
     wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
-    rows = run.skipping()
     with unwatched():  # it was read before
-        loads = list(islice(rows.every_row(wanted), _BLOCKS_LOOKED_AT + 1))
-        blocks = [together(load()) for load in loads[:_BLOCKS_LOOKED_AT]]
-        columns = [block.value for block in blocks if block.value is not None]
-        if (
-            is_apart
-            and len(loads) > 1
-            and all((column == np.floor(column)).all() for column in columns)
-        ):
-            loads = list(islice(regrouped(rows.every_row(wanted)), _BLOCKS_LOOKED_AT + 1))
-            blocks = [load() for load in loads[:_BLOCKS_LOOKED_AT]]
+        loads = list(islice(run.skipping().every_row(wanted), _BLOCKS_LOOKED_AT + 1))
     look = Look()
-    for block in blocks:
+    for load in loads[:_BLOCKS_LOOKED_AT]:
+        block = together(load())
         if block.value is not None:
             look += Look.at(np.append(block.query.begins(), len(block)), block.value, block.rank)
-    is_whole = len(loads) <= _BLOCKS_LOOKED_AT
-    yield from look.notes(run.rows, whole=is_whole)
+    yield from look.notes(run.rows, whole=len(loads) <= _BLOCKS_LOOKED_AT)

@@ -173,15 +173,13 @@ class Run(Altered):
 
     def _no_column(self, name: str) -> InputError:
         names = f"; {listed_names(self._rows.names)}" if self._rows.names else ""
-        distance = next(filter(may_be_distance, self._rows.names), None)
-        which = f"columns={{{name!r}: ...}} (or 'rank'), --run-columns {name}=..."
-        if name == "score" and distance is not None:
-            which = f"columns={{'distance': {distance!r:.60}}}, --columns distance={distance:.60}"
+        has_distances = name == "score" and any(map(may_be_distance, self._rows.names))
+        role = "distance" if has_distances else name
         return InputError(
             f"the run {self.name!r} has no column {name!r}: it was read as {self.form}{names}",
             source=self.source,
-            hint=f"To say which is which: {which}; order='given' (--order given) takes the rows in "
-            "their order.",
+            hint=f"To say which is which: columns={{{role!r}: ...}} (or 'rank'), --run-columns "
+            f"{role}=...; order='given' (--order given) takes the rows in their order.",
             kind="columns",
         )
 

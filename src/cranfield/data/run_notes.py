@@ -3,19 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
+from operator import add
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.errors import NothingSharedError, printable
-from cranfield.formats.block import Duplicates, LeftOut, Role, Rows
+from cranfield.formats.block import Duplicates, LeftOut, Rows
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import number_of, queries_of
 
 _LIKE_RANKS = 3  # the fewest documents whose scores 1, 2, 3 are taken for ranks
-_FEW = 5  # queries, in fewer of which a shape may come by chance
 _SHARED_AFFIXES = 3  # how many ids differ by the same letters, where no sign parts them
 _LONGEST = 200  # characters of an id that are looked at
 _MOST = 1_000  # ids of a side that are looked at
@@ -35,16 +35,9 @@ def contradicted(group: Ints, rank: Ints, scores: Floats) -> Ints:
 
 
 def are_ranks(scores: Floats) -> bool:
-    """Tell whether the scores of a query are 1, 2, 3, ... or 0, 1, 2, ..., in any order.
-
-    A list of one document or none says nothing, and passes.
-    """
-    n = len(scores)
-    if n < 2:
-        return True
-    first = float(scores.min())
-    is_range = first in (0.0, 1.0) and scores.max() == first + n - 1
-    return is_range and bool((np.sort(scores) == np.arange(first, first + n)).all())
+    """Tell whether the scores of a query are 1, 2, 3, ... or 0, 1, 2, ..., in any order."""
+    first, n = float(scores.min()), len(scores)
+    return first in (0.0, 1.0) and bool((np.sort(scores) == np.arange(first, first + n)).all())
 
 
 @dataclass
@@ -54,68 +47,47 @@ class Look:
     several: int = 0  # queries of several documents
     like_ranks: int = 0  # of these: whose scores are 1, 2, 3, ..., in any order
     n_falling: int = 0  # of these: whose scores fall from row to row, as n - rank does
-    longest: int = 0  # documents of a query
     n_long: int = 0  # queries of three documents or more
     n_rising: int = 0  # of these: whose scores rise, and never fall from row to row
-    n_strict: int = 0  # of these: whose scores rise with each row
-    has_ranks: bool = False  # whether the rank column distinguishes documents
+    n_ranked: int = 0  # in how many blocks the rank column distinguishes documents
     against: int = 0  # queries whose ranks contradict their scores
     row: int | None = None  # the first row where they do
 
     @classmethod
     def at(cls, starts: Ints, scores: Floats, rank: Ints | None) -> "Look":
         """Look at rows of whole queries, which begin at `starts`; there is one more at the end."""
-        counts = np.diff(starts)
+        counts, bounds = np.diff(starts), pairwise(starts.tolist())
         group = np.repeat(np.arange(len(counts)), counts)
         is_pair, lower = group[1:] == group[:-1], group[1:]
-        n_rises, n_falls = (
-            np.bincount(lower[is_pair & steps], minlength=len(counts))
-            for steps in (scores[1:] > scores[:-1], scores[1:] < scores[:-1])
-        )
+        rises = np.bincount(lower[is_pair & (scores[1:] > scores[:-1])], minlength=len(counts)) > 0
+        falls = np.bincount(lower[is_pair & (scores[1:] < scores[:-1])], minlength=len(counts)) > 0
         is_long = counts >= _LIKE_RANKS
-        bounds = pairwise(starts.tolist())
-        like_ranks = [end - begin > 1 and are_ranks(scores[begin:end]) for begin, end in bounds]
         look = cls(
-            several=int(np.count_nonzero(counts > 1)),
-            like_ranks=sum(like_ranks),
-            n_falling=int(np.count_nonzero(np.array(like_ranks, bool) & (n_falls == counts - 1))),
-            longest=int(counts.max(initial=0)),
-            n_long=int(np.count_nonzero(is_long)),
-            n_rising=int(np.count_nonzero(is_long & (n_falls == 0) & (n_rises > 0))),
-            n_strict=int(np.count_nonzero(is_long & (n_rises == counts - 1))),
+            int(np.count_nonzero(counts > 1)),
+            sum(end - begin > 1 and are_ranks(scores[begin:end]) for begin, end in bounds),
+            int(np.count_nonzero(falls & ~rises)),
+            int(np.count_nonzero(is_long)),
+            int(np.count_nonzero(is_long & rises & ~falls)),
         )
         if rank is not None:
-            look.has_ranks = bool((is_pair & (rank[1:] != rank[:-1])).any())
+            look.n_ranked = int((is_pair & (rank[1:] != rank[:-1])).any())
             wrong = contradicted(group, rank, scores)
             look.against = len(set(group[wrong].tolist()))
             look.row = int(wrong[0]) if len(wrong) else None
         return look
 
     def __add__(self, other: "Look") -> "Look":
-        return Look(
-            self.several + other.several,
-            self.like_ranks + other.like_ranks,
-            self.n_falling + other.n_falling,
-            max(self.longest, other.longest),
-            self.n_long + other.n_long,
-            self.n_rising + other.n_rising,
-            self.n_strict + other.n_strict,
-            self.has_ranks or other.has_ranks,
-            self.against + other.against,
-        )
+        counts, other_counts = astuple(self)[:-1], astuple(other)[:-1]
+        return Look(*map(add, counts, other_counts))
 
     def notes(
-        self,
-        rows: Rows | None = None,
-        *,
-        whole: bool = True,
-        severity: Severity = "warning",
+        self, rows: Rows, *, whole: bool = True, severity: Severity = "warning"
     ) -> Iterator[Note]:
         """Say in how many queries ranks contradict scores, or that scores seem to be others.
 
-        `rows` are those of the run; None: of a dict. `whole`: whether all of the run was looked at,
-        not its beginning. `severity`: of scores that seem to be ranks or distances. Scores that are
-        ranks in fewer than most queries, or in lists of two documents or less, tell nothing.
+        `rows` are those of the run. `whole`: whether all of the run was looked at, not its
+        beginning. `severity`: of scores that seem to be ranks or distances. Scores that are ranks
+        in fewer than most queries, or in lists of two documents or less, tell nothing.
         """
         where = "" if whole else " at the beginning of the run"
         if self.against:
@@ -128,74 +100,46 @@ class Look:
                 self.against,
                 count=self.against,
             )
-        elif not self.has_ranks and self.mostly_ranks:
-            remedy = restate_scores(rows, "rank") or "minus the rank as the score"
-            if mostly(self.n_rising, self.n_long):
-                kind = "rise by 1 from row to row, as ranks do"
-                remedy = f"order='given' (--order given) takes the rows in their order, {remedy}"
-            else:
-                kind = "are whole numbers that count the documents, as ranks do"
+        elif not self.n_ranked and self.are_mostly_ranks:
             text = (
                 f"in {self.like_ranks:,} of {queries_of(self.several)}{where} with several "
-                f"documents, the scores {kind}, and the highest score comes first: are they ranks? "
-                f"{remedy} takes the lowest first"
+                "documents, the scores count the documents, as ranks do, and the highest score "
+                f"comes first: are they ranks? {self._remedy(rows, 'rank')}"
             )
             yield Note("ranks-as-scores", severity, text, self.like_ranks, count=self.like_ranks)
-        elif not self.has_ranks and self.mostly_rise:
-            if rows is None or rows.distance is None:
-                kind, meaning, best, role = "scores rise", "distances", "lowest", "distance"
-            else:
-                kind, meaning, best, role = "distances fall", "similarities", "highest", "score"
-            remedy = restate_scores(rows, role) or "minus the distance as the score"
+        elif not self.n_ranked and self.n_rising > 1 and mostly(self.n_rising, self.n_long):
+            kind, meaning, role = "scores rise", "distances", "distance"
+            if rows.distance is not None:
+                kind, meaning, role = "distances fall", "similarities", "score"
             text = (
                 f"in {self.n_rising:,} of {queries_of(self.n_long)}{where} with three documents or "
                 f"more, the {kind} from row to row, and what comes last is ranked first: are they "
-                f"{meaning}? {remedy} takes the {best} first"
+                f"{meaning}? {self._remedy(rows, role)}"
             )
             yield Note("scores-rise", severity, text, self.n_rising, count=self.n_rising)
 
     @property
-    def mostly_ranks(self) -> bool:
+    def are_mostly_ranks(self) -> bool:
         """Whether the scores are 1, 2, 3, ... in most of the queries of several documents.
 
         Not if they fall from row to row in most of these: then the highest is the best one. In
         another order than that of the rows, one query of three documents may be so by chance.
         """
-        if not self.n_long or (self.n_long == 1 and not self.n_rising):
-            return False
-        return mostly(self.like_ranks, self.several) and not mostly(self.n_falling, self.several)
+        may_be_chance = self.n_long < 2 and not self.n_rising
+        is_best_first = mostly(self.n_falling, self.several)
+        return mostly(self.like_ranks, self.several) and not (may_be_chance or is_best_first)
 
-    @property
-    def mostly_rise(self) -> bool:
-        """Whether the scores rise in most of the queries of three documents, and in two or more.
+    def _remedy(self, rows: Rows, role: str) -> str:
+        """Return how to rank the documents if their numbers are those of another role."""
+        from shlex import quote
 
-        In few of these, equal scores may be in this order by chance, and rise with each row.
-        """
-        n = self.n_strict if self.n_long < _FEW else self.n_rising
-        return self.n_rising > 1 and mostly(n, self.n_long)
-
-
-def restate_scores(rows: Rows | None, role: Role) -> str | None:
-    """Return how to state a run's column of scores, or of distances, as another role.
-
-    None for a run without columns, as a dict is.
-    """
-    if rows is None:
-        return None
-    number = "score" if rows.distance is None else "distance"
-    if number in rows.taken:
-        import shlex
-
-        name = rows.taken[number]
-        option = shlex.quote(f"{role}={printable(name)}")
-        return f"columns={{{role!r}: {name!r}}} (--columns {option})"
-    names = rows.form.partition(": ")[2].split()  # as TREC's form has them
-    if number not in names:
-        return None
-    ids = {name: names.index(name) + 1 for name in ("query_id", "doc_id")}
-    places = {**ids, role: names.index(number) + 1}
-    option = ",".join(f"{name}={place}" for name, place in places.items())
-    return f"columns={{'run': {places!r}}} (--run-columns {option})"
+        remedies, name = [], rows.distance or rows.taken.get("score")
+        if name is not None and name in rows.names:
+            option = quote(f"{role}={printable(name)}")
+            remedies.append(f"columns={{{role!r}: {name!r}}} (--columns {option}) says so")
+        if mostly(self.n_rising, self.n_long):
+            remedies.append("order='given' (--order given) takes the rows in their order")
+        return "; ".join(remedies) or "give minus the rank as the score"
 
 
 def mostly(n: int, of: int) -> bool:

@@ -333,8 +333,10 @@ class Rows(ABC):
         """Yield the columns of `lists` unchanged, some rows at a time."""
         raise NotImplementedError
 
-    #: The column of distances, if the scores are minus these.
-    distance: str | None = None
+    @property
+    def distance(self) -> str | None:
+        """The column of distances, if the scores are minus these."""
+        return self.taken.get("distance")
 
     #: In errors: another possible reason why a document occurs twice.
     twice: str = ""
@@ -363,7 +365,6 @@ class HeldRows(Rows):
         self.form = of.form if form is None else form
         self.numbers = of.numbers if numbers is None else frozenset(numbers)
         self.is_ranking = of.is_ranking
-        self.distance = of.distance if "score" in self.numbers else None
         if numbers is not None:
             self.is_ranking = not self.numbers & {"score", "rank"}
         self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
@@ -382,28 +383,23 @@ class DistanceRows(Rows):
     """The rows of a run with distances: their scores are minus these, so that the lowest leads."""
 
     def __init__(self, rows: Rows) -> None:
-        self._rows, self.distance = rows, rows.taken.get("distance", "distance")
+        self._rows, self.taken = rows, {"distance": "distance", **rows.taken}
         self.numbers = rows.numbers - {"distance"} | {"score"}
         self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
-        self.names, self.taken, self.lists = rows.names, rows.taken, rows.lists
+        self.names, self.lists = rows.names, rows.lists
         self.length, self.left_out, self.twice = rows.length, rows.left_out, rows.twice
-
-    @property
-    def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
-        """What is odd about the rows."""
-        return self._rows.notes
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in the blocks of the others, with scores in the place of distances."""
         roles = ["distance" if role == "score" else role for role in wanted]
         for load in self._rows.blocks(roles, errors):
             yield partial(_negate_distances, load)
+        self.notes = self._rows.notes
 
 
 def _negate_distances(load: Load) -> Block:
     block = load()
-    columns = {
-        "score" if role == "distance" else role: 0.0 - column if role == "distance" else column
-        for role, column in block.columns.items()
-    }
+    columns = dict(block.columns)
+    if "distance" in columns:
+        columns["score"] = 0.0 - columns.pop("distance")
     return replace(block, columns=columns)

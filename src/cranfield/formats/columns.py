@@ -109,10 +109,7 @@ _WEIGHT = "weight subtopic_weight intent_weight"
 _CHANCE = "inclusion_probability probability inclusion_prob iprob"
 _SPANS = "for judgments by span: the first position, and the one after the last; both or neither"
 _COSTS = "what it costs to look at the document (seconds, or characters); optional, for CWL"
-_DISTANCES = (
-    "the lowest first, read where there is no score; in lists and objects only where it is "
-    "stated; the score is minus the distance"
-)
+_DISTANCES = "the lowest first, read where there is no score; in lists only where it is stated"
 _STRATA = "for judgments that are a sample; whole numbers"
 _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
 
@@ -132,6 +129,7 @@ _RETRIEVED = _lists(
     "retrieved_documents recommended_items",
 )
 _EXCLUDED = ["excluded_ids", "excluded", "seen_ids", "seen", "seen_items", "history", "train_ids"]
+_DISTANCE = ["distance", "dist", "_distance"]
 _SCORES = ["scores", "similarities", "retrieved_scores", "similarity_scores", "retrieval_scores"]
 _GRADES = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
 
@@ -145,11 +143,7 @@ COLUMNS: Mapping[Role, Column] = {
         needed=True,
     ),
     "score": Column(_RUN, "number", _SCORE.split(), {What.RUN: _SCORES}, several="scores"),
-    "distance": Column(
-        *(_RUN, "number", ["distance", "dist", "_distance"]),
-        several="distances",
-        meaning=_DISTANCES,
-    ),
+    "distance": Column(_RUN, "number", _DISTANCE, several="distances", meaning=_DISTANCES),
     "rank": Column(_RUN, "whole number", ["rank", "position"]),
     "cost": Column(_RUN, "number", ["cost"], several="costs", meaning=_COSTS),
     "grade": Column(

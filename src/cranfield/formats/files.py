@@ -136,11 +136,6 @@ class Files(Rows):
         return all(one.graded for one in self.rows)
 
     @property
-    def distance(self) -> str | None:  # type: ignore[override] # known once they are opened
-        """The first file's column of distances, if the scores are minus these."""
-        return self.rows[0].distance
-
-    @property
     def twice(self) -> str:  # type: ignore[override] # known once they are opened
         """Another possible reason why a document occurs twice, for errors."""
         return self.rows[0].twice

@@ -148,8 +148,7 @@ def _check_inverted(run: Run) -> None:
         )
     if run.rows.distance is not None:
         raise OptionError(
-            f"the run {run.name!r:.80} is ranked by its distances, the lowest first: its scores "
-            "are minus these, for norm='min-max', and norm='min-max-inverted' would turn them again"
+            f"the run {run.name!r:.80}: its scores are minus its distances: take norm='min-max'"
         )
     if run.made_of is not None:
         raise OptionError(
