@@ -125,7 +125,7 @@ def test_columns_by_number_need_no_header(tmp_path: Path, run: Run) -> None:
     (tmp_path / "train.csv").write_text("0,2024,x\n1,2024,q\n")
     columns = {"query_id": 1, "excluded_ids": 3}
     assert run.without(tmp_path / "train.csv", columns=columns).to_dict() == WITHOUT_X
-    with pytest.raises(InputError, match="query_id=1,excluded_ids=2"):
+    with pytest.raises(InputError, match="by names or numbers of columns"):
         run.without(tmp_path / "train.csv")
 
 

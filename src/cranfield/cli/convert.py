@@ -183,7 +183,7 @@ def _of_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
         raise InputError("nothing is left of the judgments", source=judgments.source)
     part = judgments.of(queries)
     if not keeps:
-        say_notes([removal_note(len(judgments), len(part), by_query=True).of(path)])
+        say_notes([removal_note(len(judgments), len(part)).of(path)])
     return part
 
 

@@ -29,7 +29,7 @@ from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
-from cranfield.data.run import Run
+from cranfield.data.run import read_run
 from cranfield.errors import NothingSharedError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.columns import What
@@ -96,7 +96,8 @@ def trec_eval(
     if qrels == run == "-":
         raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
     rows = file_rows(qrels, What.QRELS, options.qrels_format)
-    judgments = Qrels(rows.ignore_hash_rows())
+    rows.ignores_hash_rows = True
+    judgments = Qrels(rows)
     if options.qrels_format not in PREFERENCES:
         judgments.check_whole(
             "trec_eval would cut off the digits after the point, without a warning",
@@ -104,7 +105,8 @@ def trec_eval(
             "unchanged.",
         )
     zscores = None if options.zscores is None else zscore_rows(Source(options.zscores))
-    ranking = Run(file_rows(run, What.RUN, "trec").ignore_hash_rows())
+    ranking = read_run(run, format="trec")
+    ranking.rows.ignores_hash_rows = True
     judging = Judging(
         scores="single" if options.version_9 else "double",
         # trec_eval breaks ties the other way where it looks at preferences.

@@ -73,10 +73,7 @@ class Altered(Documents):
     recipe: Mapping[str, Any] = MappingProxyType({})
 
     def _once(self, duplicates: Duplicates) -> Self:
-        """Return the run with each document of a query once, and a note of those that occur twice.
-
-        The run is read twice.
-        """
+        """Return the run with each document of a query once, and a note of what was left out."""
         judging, repeated_rows = Judging(duplicates=duplicates), self.repeated()
         recipe = {"duplicates": duplicates}
         run = self._made(lambda group: group.block, "each document once of", judging, recipe)
@@ -158,9 +155,8 @@ class Altered(Documents):
         Both are as for `only`. A query of which no document is left stays, without documents.
         Of a table, or its file, the documents are in the column `excluded_ids` (`excluded`,
         `seen_ids`, `seen`, `seen_items`, `history` or `train_ids`), or else in that of a run's
-        documents; `columns` says in which, as {"excluded_ids": "gold_ids"}: a column of expected or
-        retrieved documents is not taken by its name. Results say how many rows were removed. A
-        warning says that none was; no common query raises NothingSharedError.
+        documents; expected documents only if `columns` says so: {"excluded_ids": "gold_ids"}.
+        Results say how many rows were removed; no common query raises NothingSharedError.
 
         >>> from cranfield import Run
         >>> seen = {"ann": ["d2"]}
@@ -176,9 +172,8 @@ class Altered(Documents):
         if queries is None and docs is None:
             raise OptionError(f"{verb}(): state queries or docs")
         of_queries = None if queries is None else self._queries(queries)
-        of_docs = (
-            None if docs is None else self._documents(docs, exclusion_columns=exclusion_columns)
-        )
+        of_docs = None if docs is None else self._documents(docs, exclusion_columns)
+        n_rows = list[int]()
 
         def wanted_queries(queries: Ids) -> Bools:
             if of_queries is None:
@@ -187,6 +182,7 @@ class Altered(Documents):
             return wanted
 
         def part(found: Grouped) -> Block:
+            n_rows.append(len(found.block))
             stays = wanted_queries(found.queries)
             wanted = stays[found.group]
             if of_docs is not None:
@@ -206,21 +202,13 @@ class Altered(Documents):
         run = self._made(part, said, self._each, {verb: listed}, needs_rows=kept)
         if kept:
             return run
-        all_rows = self._whole(())
-        run_queries = Ids.of(_query_ids(all_rows))
+        run_queries = self._queries(self).ids
         for places in (of_queries, None if of_docs is None else of_docs.queries):
-            if places is None or not len(places.ids) or not len(run_queries):
-                continue
-            if (places.of(run_queries) < 0).all():
-                path = os.fspath(docs) if isinstance(docs, str | os.PathLike) else None
-                raise no_common_query(
-                    self.name,
-                    run_queries.to_texts(),
-                    "the exclusions",
-                    places.ids.to_texts(),
-                    source=path or named(self.sources),
-                )
-        note = removal_note(len(all_rows), run.rows.length or 0, by_query=queries is not None)
+            if places is not None and len(places.ids) and (places.of(run_queries) < 0).all():
+                ids, source = places.ids.to_texts(), named(self.sources)
+                run_ids = run_queries.to_texts()
+                raise no_common_query(self.name, run_ids, "the exclusions", ids, source)
+        note = removal_note(sum(n_rows), run.rows.length or 0)
         run.rows.notes = (*run.rows.notes, note)
         warn_of([note])
         return run
@@ -249,7 +237,7 @@ class Altered(Documents):
         if "cost" in (self._numbers ^ other._numbers):
             raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
         left, right = (one._whole(roles) for one in (self, other))
-        seen = self._documents(self, left)
+        seen = _of_block(left)
         rest = np.flatnonzero(~seen.among(grouped(right, other._each)))
         added = replace(right.take(rest), left_out=right.left_out, empty=right.empty)
         both = joined([left, added])
@@ -275,7 +263,7 @@ class Altered(Documents):
         if not np.isfinite(score).all():
             row = int(np.flatnonzero(~np.isfinite(score))[0])
             raise scored.error(row, f"the score {score[row]}: documents without one go below it")
-        there = self._documents(other, scored)
+        there = _of_block(scored)
         judging, shared = Judging(), list[bool]()
 
         def ranked(found: Grouped) -> Block:
@@ -306,7 +294,7 @@ class Altered(Documents):
         """
         other, judging = self._as_run(by), Judging()
         whole_of = other._whole(other._numbers, judging)
-        there, shared = self._documents(other, whole_of), list[bool]()
+        there, shared = _of_block(whole_of), list[bool]()
         rank_there = placed(other.grouped(whole_of, judging), judging).rank
 
         def ordered(found: Grouped) -> Block:
@@ -411,53 +399,46 @@ class Altered(Documents):
         def ranked_by(self, order: Order) -> Order:
             """Return by what the run is ranked if `order` is asked for."""
 
-    def _of_file(
-        self, path: Any, what: str, exclusion_columns: ColumnsLike | None = None
-    ) -> "Self | Qrels | list[str]":
-        """Open a file that names queries or documents: a run, judgments, or a list of ids."""
-        from cranfield.data.qrels import read_qrels
+    def _open(
+        self, given: Any, what: str, exclusion_columns: ColumnsLike | None = None
+    ) -> "Self | Qrels | Any":
+        """Return the run, the judgments or the ids in a file or a table; other data unchanged."""
+        from cranfield.data.qrels import Qrels, read_qrels
         from cranfield.formats.files import what_is
         from cranfield.formats.small.listed_ids import listed_ids
 
-        text = os.fspath(path)
-        if not (os.path.exists(text) or text == "-" or any(one in text for one in "*?[:")):
-            raise OptionError(
-                f"{what}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
-            )
-        listed = None if text == "-" else listed_ids(text)
-        if listed is not None:
-            if listed[0] != _ROLES[what]:
-                raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
-            return listed[1]
+        is_path = isinstance(given, str | os.PathLike)
+        if is_path:
+            text = os.fspath(given)
+            if not (os.path.exists(text) or text == "-" or any(one in text for one in "*?[:")):
+                raise OptionError(
+                    f"{what}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
+                )
+            listed = None if text == "-" else listed_ids(text)
+            if listed is not None:
+                if listed[0] != _ROLES[what]:
+                    raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
+                return listed[1]
+        elif isinstance(given, Qrels | Altered) or not _is_table(given):
+            if exclusion_columns:
+                raise OptionError("columns= is for a table: what was given has no columns")
+            return given
         if exclusion_columns is not None:
-            return self._as_run(
-                rows_of(path, What.EXCLUDED, columns=exclusion_columns, is_path=True)
-            )
-        if what_is(path) is What.RUN:
-            return self._as_run(path)
-        return read_qrels(path, duplicates="first")
+            rows = rows_of(given, What.EXCLUDED, columns=exclusion_columns, is_path=is_path)
+            return self._as_run(rows)
+        if is_path and what_is(given) is What.RUN:
+            return self._as_run(given)
+        return (read_qrels if is_path else Qrels)(given, duplicates="first")
 
-    def _documents(
-        self, given: Any, block: Block | None = None, exclusion_columns: ColumnsLike | None = None
-    ) -> _Named:
+    def _documents(self, given: Any, exclusion_columns: ColumnsLike | None = None) -> _Named:
         """Return the documents that ids, judgments, a run, a table, a file or a dict name."""
         from cranfield.data.qrels import Qrels
 
-        if isinstance(given, str | os.PathLike):
-            given = self._of_file(given, "docs", exclusion_columns)
-        elif exclusion_columns is not None and _has_columns(given):
-            given = self._as_run(rows_of(given, What.EXCLUDED, columns=exclusion_columns))
-        elif exclusion_columns:
-            raise OptionError("columns= is for a table: what was given has no columns")
-        elif is_table(given) and not isinstance(given, Qrels | Altered):
-            given = Qrels(given, duplicates="first")
+        given = self._open(given, "docs", exclusion_columns)
         if isinstance(given, Qrels):
             return _of_pairs(ids_of(given.query_ids), given.query, given.docs)
         if isinstance(given, Altered):
-            every = given._whole(()) if block is None else block
-            first = grouped(every, Judging(duplicates="first"))
-            queries = Ids.joined([first.queries, Ids.of([*every.empty])])
-            return _of_pairs(queries, first.group, first.block.doc)
+            return _of_block(given._whole(()))
         if isinstance(given, Mapping):
             lists = {
                 as_text(query, "docs"): [*dict.fromkeys(_texts(docs, f"docs[{query!r:.40}]"))]
@@ -472,12 +453,11 @@ class Altered(Documents):
         """Return the queries that ids, judgments, a run, a table, a file or a dict name."""
         from cranfield.data.qrels import Qrels
 
-        if isinstance(given, str | os.PathLike):
-            given = self._of_file(given, "queries")
-        elif is_table(given) and not isinstance(given, Qrels | Altered):
-            given = Qrels(given, duplicates="first")
+        given = self._open(given, "queries")
         if isinstance(given, Altered):
-            return Places(Ids.of(_query_ids(given._whole(()))))
+            block = given._whole(())
+            ids = block.query.take(block.query.begins()).to_list()
+            return Places(Ids.of([*dict.fromkeys([*ids, *block.empty])]))
         if isinstance(given, Qrels):
             return Places(ids_of(given.query_ids))
         return Places(Ids.of_texts([*dict.fromkeys(_texts(given, "queries"))]))
@@ -509,8 +489,6 @@ class Altered(Documents):
         block, n = replace(block, empty=empty), len(there) + len(empty)
         form = f"{said} ({queries_of(n)}, {number_of(len(block), 'row')})"
         found = self._with(HeldRows(block, self._rows, form, numbers), None)
-        if isinstance(self._rows, HeldRows):
-            found._rows.notes = self._rows.notes
         made = {"cranfield": __version__, "run": self.made_from, **recipe}
         found.recipe = MappingProxyType(made)
         return found
@@ -544,27 +522,24 @@ def _below(new: Floats, found: Grouped, rank: Ints) -> Floats:
     return result
 
 
-def _has_columns(given: Any) -> bool:
-    """Tell whether data are a table: of Arrow, a structured array, or a list of dicts."""
-    if isinstance(given, list) and given:
-        return isinstance(given[0], Mapping)
-    return is_table(given) or (isinstance(given, np.ndarray) and given.dtype.names is not None)
+def _is_table(given: Any) -> bool:
+    are_rows = isinstance(given, list) and isinstance(next(iter(given), None), Mapping)
+    return are_rows or is_table(given)
 
 
-def _query_ids(block: Block) -> list[bytes]:
-    """Return the ids of a run's queries, each once."""
-    ids = block.query.take(block.query.begins()).to_list()
-    return [*dict.fromkeys([*ids, *block.empty])]
-
-
-def removal_note(n_before: int, n_left: int, *, by_query: bool) -> Note:
-    """Say how many rows were removed; it is a warning if none has a document to leave out."""
+def removal_note(n_before: int, n_left: int) -> Note:
+    """Say how many rows were removed; a warning if none was."""
     n, all_rows = n_before - n_left, number_of(n_before, "row")
     text = f"{n:,} of {all_rows} removed: {n_left:,} of {all_rows} left."
-    if n or by_query or not n_before:
+    if n:
         return Note("without", "info", text, count=n)
-    text += " None has a document that must be left out: are ids written in the same way?"
-    return Note("without", "warning", text, count=0)
+    return Note("without", "warning", f"{text} Are ids written in the same way?", count=0)
+
+
+def _of_block(block: Block) -> _Named:
+    first = grouped(block, Judging(duplicates="first"))
+    queries = Ids.joined([first.queries, Ids.of([*block.empty])])
+    return _of_pairs(queries, first.group, first.block.doc)
 
 
 def _of_pairs(queries: Ids, group: Ints, docs: Ids) -> _Named:
@@ -573,17 +548,14 @@ def _of_pairs(queries: Ids, group: Ints, docs: Ids) -> _Named:
 
 def _texts(given: Any, what: str) -> list[str]:
     """Return ids as texts; refuse what is no list of ids."""
-    try:
-        found = [given] if isinstance(given, str | bytes) else [*given]
-    except TypeError:
-        found = [None]
-    lists = not isinstance(given, str | bytes)
-    if not lists or not all(is_whole(one) or isinstance(one, str) for one in found):
+    is_list = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    ids = [*given] if is_list else [None]
+    if not all(is_whole(identifier) or isinstance(identifier, str) for identifier in ids):
         raise OptionError(
             f"{what}={given!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a run, a table, a "
             "file or a dict of lists"
         )
-    return [as_text(one, what) for one in found]
+    return [as_text(identifier, what) for identifier in ids]
 
 
 def _said(given: Any) -> Any:

@@ -408,15 +408,13 @@ def _changed(met: Met) -> Iterator[Note]:
     n_own, n_low = seen.dropped
     least = short(met.judging.scores_above or 0)
     for code, n, why in (
-        ("identical-ids", n_own, "their ids are those of the queries"),
-        ("scores-above", n_low, f"their scores are not above {least}"),
+        ("identical-ids", n_own, " before ranking: their ids are those of the queries"),
+        ("scores-above", n_low, f" before ranking: their scores are not above {least}"),
+        ("judged-only", seen.n_unjudged, ": unjudged, or of a negative grade"),
     ):
         if n:
-            text = f"{number_of(n, 'document')} of the run dropped before ranking: {why}."
+            text = f"{number_of(n, 'document')} of the run dropped{why}."
             yield Note(code, "info", text, count=n)
-    if n := seen.n_unjudged:
-        text = f"{number_of(n, 'document')} of the run dropped: unjudged, or of a negative grade."
-        yield Note("judged-only", "info", text, count=n)
     if n := seen.n_below:
         were = f"{number_of(n, 'judged document')} not retrieved, put below all that were"
         text = f"{were}, as if of one score: {met.judging.tie_rule}."

@@ -49,10 +49,7 @@ class NamedColumns(Rows):
         self.lists = list_columns(names, self._found, what, stated, kinds.__getitem__)
         if not self.lists:
             _check_types(schema, self._found, source, form)
-        marked_fields = (
-            field for field in schema if BYTES.items() <= (field.metadata or {}).items()
-        )
-        self.bytes_columns = {field.name for field in marked_fields}  # whose ids need not be text
+        self._ids_are_text = not BYTES.items() <= (schema.metadata or {}).items()
         self.form = f"{form} with columns {understood(names, self._found)}"
         self.numbers = numbers_in(self._found)
 
@@ -123,7 +120,7 @@ class NamedColumns(Rows):
         for role, column in zip(roles, columns, strict=True):
             name = self.taken[role]
             if role in IDS:
-                if name not in self.bytes_columns:
+                if self._ids_are_text:
                     refuse_bytes(column, name, self.name)
                 found[role], missing = ids_of(column)
                 wrongs = [missing, found[role].spoilt()]
@@ -269,31 +266,29 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str, fo
                 )
             elif role == "doc" and is_list(kind):
                 hint = STATE_LISTS
-            elif "uuid" in str(kind):
-                hint = f"Write them as text: frame[{name!r}].astype(str)."
             raise InputError(problem, source=source, hint=hint, kind="columns")
 
 
-#: Metadata that cranfield writes beside a column of ids that are not text in UTF-8.
+#: Metadata that cranfield writes beside ids that are not text in UTF-8.
 BYTES = {b"cranfield": b"bytes"}
 
 
-def refuse_bytes(column: "pa.Array", name: str, source: str) -> None:
-    """Raise InputError if a column holds bytes, such as those of a UUID, that are not text."""
+def refuse_bytes(ids: "pa.Array", name: str, source: str) -> None:
+    """Raise InputError if ids are bytes that are not text, such as those of a UUID."""
     import pyarrow as pa
 
-    entries = column.dictionary if pa.types.is_dictionary(column.type) else column
-    if "binary" in str(entries.type):
-        try:
-            entries.cast(pa.large_binary()).cast(pa.large_string())
-        except pa.ArrowInvalid:
-            raise InputError(
-                f"column {name!r} holds bytes that are not text, as {entries[0].as_py()!r:.80}",
-                source=source,
-                hint="Ids are texts or whole numbers. Of bytes, such as those of a UUID, write "
-                f"the digits: frame[{name!r}].map(bytes.hex).",
-                kind="columns",
-            ) from None
+    entries = ids.dictionary if pa.types.is_dictionary(ids.type) else ids
+    if "binary" not in str(entries.type):
+        return
+    try:
+        entries.cast(pa.large_binary()).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        raise InputError(
+            f"column {name!r} holds bytes that are not text",
+            source=source,
+            hint=f"To write the digits, as of a UUID: frame[{name!r}].map(bytes.hex).",
+            kind="columns",
+        ) from None
 
 
 def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:

@@ -216,8 +216,8 @@ def _table(block: Block, is_text: bool) -> "pa.Table":
     import pyarrow as pa
 
     named = named_columns(block)
-    arrays, fields = [], []
-    for name, column in named.items():
+    arrays = []
+    for column in named.values():
         if isinstance(column, Ids):
             array = column.to_arrow()
             if is_text:
@@ -229,9 +229,7 @@ def _table(block: Block, is_text: bool) -> "pa.Table":
         else:
             array = number_column(column)
         arrays.append(array)
-        of_bytes = isinstance(column, Ids) and not is_text
-        fields.append(pa.field(name, array.type, metadata=BYTES if of_bytes else None))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return pa.Table.from_arrays(arrays, list(named), metadata=None if is_text else BYTES)
 
 
 # ---- the formats ----------------------------------------------------------------------------

@@ -9,21 +9,14 @@ from typing import Any
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import columnar, delimited, json, jsonl, trec
-from cranfield.formats.block import Block, Errors, ListsOf, Load, Role, Rows
+from cranfield.formats.block import Block, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
 from cranfield.formats.format import Beginning, Format, Target
 from cranfield.formats.groups import Groups
 from cranfield.formats.header import stated_roles
 from cranfield.formats.list_cells import apart
 from cranfield.formats.source import Path, Source, written
-from cranfield.formats.text import (
-    HASH_HINT,
-    LONGEST_LINE,
-    NO_DATA,
-    data_begin,
-    is_data,
-    refuse_binary,
-)
+from cranfield.formats.text import LONGEST_LINE, data_begin, is_data, no_data_error, refuse_binary
 from cranfield.formats.url import local_path
 from cranfield.formats.values import WHOLE
 from cranfield.formats.write import NotTextError
@@ -73,6 +66,11 @@ def stem_of(source: Source) -> str:
 # ---- reading --------------------------------------------------------------------------------
 
 
+def _of_files(name: str, combine: Callable[[Iterator[Any]], Any]) -> Any:
+    """Return a property of Files: what its files have, combined, once they are opened."""
+    return property(lambda files: combine(getattr(rows, name) for rows in files.rows))
+
+
 class Files(Rows):
     """The rows of one file, or of several as one table; opened on first use."""
 
@@ -82,9 +80,8 @@ class Files(Rows):
         what: What,
         form: Format | None,
         columns: ColumnsLike | None,
-        run_name: str | None = None,
     ) -> None:
-        self.sources, self.run_name = sources, run_name
+        self.sources = sources
         self._what = what
         self._form = form
         self._columns = columns
@@ -108,48 +105,25 @@ class Files(Rows):
             ]
             for rows in self._rows:
                 rows.beside, rows.sources = self.beside, self.sources
+                rows.ignores_hash_rows = self.ignores_hash_rows
             self._refuse_mixture(self._rows)
         return self._rows
 
     def beside(self, what: What, columns: ColumnsLike | None) -> "Files":
         """Return the other side of the same files, with shared sources: a pipe is read once."""
-        return Files(self.sources, what, self._form, columns, self.run_name)
+        rows = Files(self.sources, what, self._form, columns)
+        rows.run_name = self.run_name
+        return rows
 
-    @property
-    def names(self) -> Sequence[str]:  # type: ignore[override] # known once they are opened
-        """The names of the first file's columns."""
-        return self.rows[0].names
-
-    @property
-    def taken(self) -> Mapping[Role, str]:  # type: ignore[override] # known once they are opened
-        """Which column of the first file has each role."""
-        return self.rows[0].taken
-
-    @property
-    def lists(self) -> Mapping[Role, str]:  # type: ignore[override] # known once they are opened
-        """Which columns of the first file hold several documents, or their numbers."""
-        return self.rows[0].lists
-
-    @property
-    def graded(self) -> bool:  # type: ignore[override] # known once they are opened
-        """Whether all files have grades."""
-        return all(one.graded for one in self.rows)
-
-    @property
-    def twice(self) -> str:  # type: ignore[override] # known once they are opened
-        """Another possible reason why a document occurs twice, for errors."""
-        return self.rows[0].twice
-
-    @property
-    def lists_of(self) -> ListsOf | None:  # type: ignore[override] # known once they are opened
-        """What the lists hold, if the files are plain lists."""
-        return self.rows[0].lists_of
-
-    def ignore_hash_rows(self) -> "Files":
-        """Take lines that begin with # for comments, even if they have the columns of a row."""
-        for rows in self.rows:
-            rows.ignores_hash_rows = True
-        return self
+    names = _of_files("names", next)  # of the first file
+    taken = _of_files("taken", next)
+    lists = _of_files("lists", next)
+    lists_of = _of_files("lists_of", next)
+    distance = _of_files("distance", next)
+    twice = _of_files("twice", next)
+    graded = _of_files("graded", all)
+    is_text = _of_files("is_text", any)
+    is_ranking = _of_files("is_ranking", all)
 
     def _refuse_mixture(self, rows: Sequence[Rows]) -> None:
         """Raise InputError unless all files have the same columns, where that matters.
@@ -185,16 +159,6 @@ class Files(Rows):
     def numbers(self) -> frozenset[Role]:  # type: ignore[override] # known once they are opened
         """Which columns of numbers all of the files have."""
         return frozenset.intersection(*(one.numbers for one in self.rows))
-
-    @property
-    def is_text(self) -> bool:  # type: ignore[override] # known once they are opened
-        """Whether the files are lines of text."""
-        return any(one.is_text for one in self.rows)
-
-    @property
-    def is_ranking(self) -> bool:  # type: ignore[override] # known once they are opened
-        """Whether the order of the rows is the ranking."""
-        return all(one.is_ranking for one in self.rows)
 
     @property
     def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
@@ -233,11 +197,11 @@ def file_rows(
     every = [one for each in paths for one in _expanded(os.fspath(each), what)]
     if not every:
         raise InputError("no file is given")
-    name = os.fspath(paths[0])
-    run_name = os.path.basename(os.path.abspath(name)) if os.path.isdir(name) else name
-    names_files = len(paths) > 1 or every == [name]  # and no folder or glob
-    sources = [Source(one) for one in every]
-    return Files(sources, what, form, columns, None if names_files else run_name)
+    rows = Files([Source(one) for one in every], what, form, columns)
+    if len(paths) == 1 and every != [os.fspath(paths[0])]:  # a folder or a glob
+        path = local_path(os.fspath(paths[0]))
+        rows.run_name = os.path.basename(os.path.abspath(path)) if os.path.isdir(path) else path
+    return rows
 
 
 def _expanded(path: str, what: What) -> list[str]:
@@ -318,8 +282,7 @@ def _refuse_no_text(source: Source, sample: bytes) -> None:
     refuse_binary(source, sample[:4096])
     if data_begin(sample) is None:
         if len(sample) < _LONGEST_PREFACE:
-            hint = HASH_HINT if b"#" in sample else None
-            raise InputError(NO_DATA, source=source.name, hint=hint)
+            raise no_data_error(source, sample)
         raise InputError(
             f"holds no data in its first {len(sample):,} bytes, only comments and blank lines",
             source=source.name,

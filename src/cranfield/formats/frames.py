@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
-from cranfield.formats.batches import NamedColumns, refuse_bytes
+from cranfield.formats.batches import BYTES, NamedColumns, refuse_bytes
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What
 from cranfield.formats.fields import Field, fields_of, objects_in
@@ -135,13 +135,11 @@ def _rows_of_columns(
     import pyarrow as pa
 
     found = take_columns(names, what, stated, what.called)
-    table = pa.table({names[at]: column_of(role, at) for role, at in found.items()})
+    columns = {names[at]: column_of(role, at) for role, at in found.items()}
     # By name, since the places of columns change below.
     by_name: dict[str, str | None] = {COLUMNS[role].public: names[at] for role, at in found.items()}
     by_name |= {name: None for name, column in (stated or {}).items() if column is NO_COLUMN}
-    rows = TableRows(table, what, by_name, form, is_ranking)
-    rows.bytes_columns = {*table.column_names}
-    return rows
+    return TableRows(pa.table(columns, metadata=BYTES), what, by_name, form, is_ranking)
 
 
 def array_rows(

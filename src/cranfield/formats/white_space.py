@@ -1,8 +1,7 @@
 """Lines of columns with white space between them: any number of blanks and tabs."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 _WINDOW = 1 << 19
 _BLANK_LINES = re.compile(rb"[\r\n]\s*+")
+_HASH_WORD = re.compile(rb"\s*#\S")
 _TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
 # The names of the columns for users, and in errors.
 ROLES: Mapping[str, Role] = {
@@ -71,13 +71,13 @@ class WhiteSpace(Lines):
             if n < self._n_columns or (n > self._n_columns and not self._more):
                 more, hint = "", None if any_read else self._other_file(line.split(None, 6))
                 if hint is None and n > self._n_columns:
-                    more, hint = ": does an id hold white space?", self._white_space_hint(line)
+                    more, hint = ": does an id hold white space?", _BLANKS_HINT
                 fault = self._fault(line, more, hint)
             elif n > self._n_columns and "rank" in self.columns:
                 rank = self.columns["rank"]
                 if not WHOLE.fullmatch(columns[rank]):
                     more = f", and column {rank + 1} is not a rank: does an id hold white space?"
-                    fault = self._fault(line, more, self._white_space_hint(line))
+                    fault = self._fault(line, more, _BLANKS_HINT)
             any_read |= fault is None
             yield Record(i, line, columns, fault)
 
@@ -85,7 +85,7 @@ class WhiteSpace(Lines):
         self, raw: Bytes, columns: "dict[int, pa.DataType]"
     ) -> Iterator["list[pa.Array] | None"]:
         """Try to read the columns with Arrow; None if the block is not clean."""
-        for prepare in (_as_it_is, _single_spaces, partial(_respaced, self._is_hash_row)):
+        for prepare in (_as_it_is, _single_spaces, _respaced):
             yield self._read(prepare(raw), columns)
 
     def _read(self, raw: Bytes, columns: "dict[int, pa.DataType]") -> "list[pa.Array] | None":
@@ -111,43 +111,22 @@ class WhiteSpace(Lines):
     def _has_comments(self, raw: Bytes, query: "pa.Array") -> bool:
         """Tell whether a line, and so its first column (usually the query), begins with `#`."""
         if self.columns["query"] > 0:
-            return b"\n#" in bytes(raw)
+            return raw[0] == HASH or b"\n#" in bytes(raw)
         text = np.frombuffer(query.buffers()[2], np.uint8)
         return bool((text == HASH).any()) and Ids.of_arrow(query).begin_with(HASH)
 
     def _is_hash_row(self, line: bytes) -> bool:
-        """Tell whether a line begins with # and a character, and is still a row."""
+        """Tell whether a line begins with # and no blank, and has the columns of a row."""
         columns = line.split(None, self._n_columns)
         n_more = len(columns) - self._n_columns
-        begins_with_hash = columns[:1] != [b"#"] and line.lstrip().startswith(b"#")
-        if not begins_with_hash or self.ignores_hash_rows or n_more < 0 or n_more > self._more:
+        if self.ignores_hash_rows or not _HASH_WORD.match(line) or not 0 <= n_more <= self._more:
             return False
-        record = Record(0, line, columns)
-        try:
-            for role in self.columns.keys() - ({"rank"} if "score" in self.columns else ()):
-                self._read_field(role, record)
-        except InputError:
-            return False
-        return True
+        return self.is_ranking or bool(NUMBER.fullmatch(columns[max(self.columns.values())]))
 
     def _fault(self, line: bytes, more: str, hint: str | None) -> InputError:
         n = sum(1 for _ in _COLUMN.finditer(line))
         problem = f"expected {self._expected}; got {n}{more}"
         return InputError(problem, hint=hint, kind="columns")
-
-    def _white_space_hint(self, line: bytes) -> str:
-        """Return how to read ids that hold blanks."""
-        hint = "Write such ids in CSV, JSON, Parquet or Arrow."
-        if line.count(b"\t") == self._n_columns - 1:
-            word = self.what.word
-            columns = ",".join(
-                f"{COLUMNS[role].public}={i + 1}" for role, i in self.columns.items()
-            )
-            hint += (
-                f" Here, tabs separate the columns: --{word}-format tsv --{word}-columns {columns} "
-                "reads them."
-            )
-        return hint
 
     def _other_file(self, columns: list[bytes]) -> str | None:
         """Return a guess at what the file is instead."""
@@ -162,6 +141,7 @@ class WhiteSpace(Lines):
 
 
 _COLUMN = re.compile(rb"\S+")
+_BLANKS_HINT = "Write such ids in CSV, JSON, Parquet or Arrow."
 _LONG = 1 << 16  # for a longer line, a list of its columns may take 40 times its memory
 
 
@@ -174,17 +154,13 @@ def _single_spaces(raw: Bytes) -> Bytes:
     return _as_it_is(np.frombuffer(text, np.uint8))
 
 
-def _respaced(is_hash_row: Callable[[bytes], bool], raw: Bytes) -> Bytes:
-    """Return the rows with single blanks; nothing if a line that begins with # may be a row."""
-    lines = _BLANK_LINES.sub(b"\n", raw.tobytes()).splitlines()
-    rows = [
+def _respaced(raw: Bytes) -> Bytes:
+    lines = [
         b" ".join(line.split()) if len(line) < _LONG else _respaced_long(line)
-        for line in lines
-        if is_data(line)
+        for line in _BLANK_LINES.sub(b"\n", raw.tobytes()).splitlines()
+        if is_data(line) or _HASH_WORD.match(line)  # which may be a row
     ]
-    if len(rows) < len(lines) and any(is_hash_row(line) for line in lines if not is_data(line)):
-        rows = []
-    return np.frombuffer(b"\n".join([*rows, b""]), np.uint8)
+    return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
 
 
 def _respaced_long(line: bytes) -> bytes:
