@@ -999,18 +999,3 @@ def test_decimals_without_a_fraction_are_whole_numbers() -> None:
     )
     for frame in (lists, lists.to_pylist()):
         assert evaluate(judged, frame, "RR")["RR"] == mean
-
-
-def test_fractions_as_ids_are_refused_with_the_remedy_of_the_package() -> None:
-    table = pa.table({"user": [7.0, 8.0], "item": [3, 4], "score": [0.5, 0.5]})
-    frame: Any = pl.from_arrow(table)
-    for wrong, remedy, mended in (
-        (table, "table['user'].cast('int64')", table["user"].cast("int64")),
-        (frame, "frame['user'].cast(int)", frame["user"].cast(int)),
-        (table.to_pandas(), "frame['user'].astype('Int64')", None),
-    ):
-        with pytest.raises(InputError) as caught:
-            Run(wrong)
-        assert remedy in str(caught.value)
-        if mended is not None:
-            assert str(mended[0]) == "7"

@@ -361,6 +361,9 @@ def test_documents_that_match_but_for_a_suffix_are_warned_of(session: Any) -> No
     ranked = judged.selectExpr("query_id", "doc_id || '.md' AS doc_id", "0.5D AS score")
     with pytest.warns(CranfieldWarning, match=r"ids match except for '\.md' behind those of the"):
         spark.evaluate(judged, ranked, "RR")
+    strange = judged.selectExpr("query_id", "'x' || doc_id || 'y' AS doc_id", "0.5D AS score")
+    with pytest.warns(CranfieldWarning, match="not one judged document was retrieved"):
+        spark.evaluate(judged, strange.where("doc_id = 'xd1y'"), "RR")
 
 
 def test_unmatched_queries_and_skipped_rows_are_counted_in_the_result(session: Any) -> None:
@@ -412,7 +415,7 @@ def test_types_and_columns_of_arrays_are_checked_at_the_call(session: Any) -> No
 
     table = session.sql("SELECT 1 AS user, array(1.0D, 2.0D) AS shown, array(1.0D) AS wanted")
     columns = {"query_id": "user", "retrieved_ids": "shown", "expected_ids": "wanted"}
-    with pytest.raises(InputError, match=r'array<double>.*(?s:.)*\.cast\("array<long>"\)'):
+    with pytest.raises(InputError, match=r'array<double>(?s:.)*\.cast\("array<long>"\)'):
         spark.evaluate(table, "RR", columns=columns)
     long = table.selectExpr("user", "CAST(shown AS array<long>)", "CAST(wanted AS array<long>)")
     with pytest.raises(InputError, match="has no column 'shown'"):
@@ -421,6 +424,32 @@ def test_types_and_columns_of_arrays_are_checked_at_the_call(session: Any) -> No
     ids = session.sql("SELECT CAST(7 AS decimal(38, 0)) AS user, 1 AS item, 1 AS relevance")
     run = session.sql("SELECT '7' AS user, 1 AS item, 0.5D AS score")
     assert spark.evaluate(ids, run, "RR").collect()[0]["RR"] == 1
+
+
+NAMES_OF_RANKING_EVALUATOR = {
+    "whole numbers": "array(3L, 9L, 7L) AS prediction, array(3L) AS label",
+    "texts": "array('3', '9', '7') AS prediction, array('3') AS label",
+}
+
+
+@pytest.mark.parametrize("case", NAMES_OF_RANKING_EVALUATOR)
+@pytest.mark.parametrize("is_stated", [False, True])
+def test_prediction_and_label_with_arrays_are_lists_of_ids(
+    session: Any, case: str, is_stated: bool
+) -> None:
+    from cranfield import spark
+
+    columns = {"query_id": "user", "expected_ids": "label", "retrieved_ids": "prediction"}
+    table = session.sql(f"SELECT 1 AS user, {NAMES_OF_RANKING_EVALUATOR[case]}")
+    scores = spark.evaluate(table, "RR", columns=columns if is_stated else None)
+    assert scores.collect()[0]["RR"] == 1  # 3 is first
+
+
+def test_one_table_with_a_row_for_each_document_is_refused_at_the_call(session: Any) -> None:
+    from cranfield import spark
+
+    with pytest.raises(InputError, match="are two DataFrames"):
+        spark.evaluate(judgments(session).selectExpr("*", "0.5D AS score"), "RR")
 
 
 def test_two_systems_in_one_table_are_asked_about(session: Any) -> None:
@@ -440,14 +469,13 @@ def test_two_systems_in_one_table_are_asked_about(session: Any) -> None:
     assert spark.evaluate(table.where("model = 'a'"), "RR").collect()[0]["RR"] == 1
 
 
-def test_what_is_no_dataframe_is_named(session: Any) -> None:
+def test_what_is_no_dataframe_is_refused(session: Any) -> None:
     from cranfield import spark
 
-    for wrong in (JUDGED, [1], object()):
-        with pytest.raises(InputError, match="Spark DataFrames are needed, got "):
-            spark.evaluate(wrong, wrong)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"Spark DataFrames are needed, got dict"):
-        spark.evaluate(judgments(session), JUDGED)  # type: ignore[arg-type]
+    tables: list[tuple[Any, Any]] = [(JUDGED, JUDGED), ([1], [1]), (judgments(session), JUDGED)]
+    for qrels, run in tables:
+        with pytest.raises(InputError, match="Spark DataFrames are needed"):
+            spark.evaluate(qrels, run)
 
 
 def test_what_is_wrong_with_rows_ends_the_job_in_words(session: Any) -> None:

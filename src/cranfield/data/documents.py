@@ -13,6 +13,7 @@ from cranfield.errors import DuplicateError, InputError, OptionError, one_of
 from cranfield.formats.block import Block, Errors, Keep, LeftOut, ListsOf, Load, Role, Rows
 from cranfield.formats.objects import Nested
 from cranfield.formats.source import Source, named
+from cranfield.formats.systems import refuse_mixture
 
 if TYPE_CHECKING:  # what most runs do not need
     from cranfield.data.chunks import Chunks, DocsOfChunks
@@ -163,8 +164,7 @@ class Documents:
     def grouped(self, block: Block, judging: Judging = Judging()) -> Grouped:
         """Return a block of its rows by query: the documents that are ranked.
 
-        Raises DuplicateError for a document twice in a query if the table says that the two rows
-        are of different systems, also where `judging` would take one.
+        Raises DuplicateError for a document that has rows of two systems.
         """
         if self.made_of is None:
             whole = grouped(block, judging)
@@ -173,8 +173,6 @@ class Documents:
             whole = grouped(self.made_of.prepared(block, self.errors), first)
             whole = self.made_of.merged(whole, self.errors, judging)
         if whole.repeated.count:
-            from cranfield.formats.systems import refuse_mixture
-
             refuse_mixture(self._rows)
         return whole
 

@@ -13,14 +13,19 @@ machine, and exact sums give the same means for any number of partitions. Only `
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+from cranfield.data.judge import judge
 from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.qrels import Qrels
 from cranfield.data.relevance import no_judgment
-from cranfield.engines.sharing import count_queries, refuse_strangers
+from cranfield.data.run import Run
+from cranfield.data.run_notes import nothing_judged
+from cranfield.data.spelling import affix_of
 from cranfield.engines.tasks import (
     ANSWERED,
     BUCKET,
@@ -30,14 +35,13 @@ from cranfield.engines.tasks import (
     of_bucket,
     of_partition,
     rows_of_arrays,
-    two_frames_error,
 )
-from cranfield.engines.totals import COUNTS, MEASURE, ROLE, column, compare, quoted, summarize
-from cranfield.errors import DuplicateError, InputError, MeasureError, OptionError, one_of
+from cranfield.engines.totals import MEASURE, ROLE, column, compare, quoted, summarize
+from cranfield.errors import CranfieldWarning, InputError, MeasureError, OptionError, one_of
 from cranfield.formats.block import Errors, LeftOut, Role, check_errors
 from cranfield.formats.columns import IDS, ColumnsLike, ColumnsOfBoth, What, plain_name
 from cranfield.formats.fields import Fields, fields_of
-from cranfield.formats.header import columns_for, take_columns
+from cranfield.formats.header import columns_for, columns_for_side, list_columns, take_columns
 from cranfield.formats.systems import SYSTEMS
 from cranfield.measures import Measure
 from cranfield.options import checked, level, refuse_others, takes, whole
@@ -54,6 +58,8 @@ _USUAL = DEFAULT_MEASURES.removesuffix(" Judged@10")
 _ROWS_IN_BUCKET = 1_000_000
 _DOCUMENTS_IN_ARRAY = 100  # about as many, as recommenders return
 _ROWS_WORTH_A_BUCKET = 20_000  # with fewer, starting a task takes longer than its work
+_JUDGMENTS_TRIED_FIRST = 1_000  # are looked for in a run before all are
+_ROWS_LOOKED_AT = 10_000  # of each side, for the reason why nothing is shared
 
 
 # ---- evaluate -----------------------------------------------------------------------------------
@@ -79,8 +85,8 @@ def evaluate(
 
     Its columns are the system (with `by`), `query_id`, what `keep` names, `answered` (whether the
     run has the query), and one for each measure. It is lazy: write it to a table before it is used
-    twice. What is counted is counted at once: rows, queries, and whether the two sides have any
-    document in common. docs/background/scale.md has an example.
+    twice. Spark jobs look at once for what the two sides have in common, and count what they have
+    not. docs/background/scale.md has an example.
 
     Args:
         qrels: judgments, with columns such as query_id, doc_id and relevance, found by their names
@@ -91,15 +97,15 @@ def evaluate(
         measures: names or Measure values, as `cranfield.evaluate` takes them.
         by: the column of the run with the name of the system, if it holds several. Every system
             has a row for every query that is averaged.
-        systems: all the names in that column. None: those that occur.
+        systems: all the names in that column. None: a Spark job looks for them.
         keep: columns of the judgments to keep, which have one value for each query, as its type.
         columns: which column is which, where that cannot be told by their names, as in
             `cranfield.evaluate`.
         errors: "strict" ends the job at the first row that cannot be used; "skip" leaves such rows
             out.
-        top_grade: the highest grade. None: the highest that occurs.
+        top_grade: the highest grade. None: a Spark job looks for it, if a measure depends on it.
         buckets: into how many parts the queries are divided; each is held in memory by one task.
-            None: one for a million rows of the run.
+            None: one for a million rows of the run, which a Spark job counts.
         names: "plain" names columns as measures are written, nDCG@10; "safe" with letters, digits
             and _ alone, for tables that take nothing else.
         **judging: each option of `Judging`; not order="given", as Spark keeps no order of rows.
@@ -116,11 +122,10 @@ def evaluate(
     check_errors(errors)
     one_of("names", names, ("plain", "safe"))
     how = Judging(**judging)
-    _check_frame(qrels)
-    if run is not None and not hasattr(run, "mapInArrow"):
-        if not isinstance(run, str | Measure | list | tuple):
-            _check_frame(run)
+    if isinstance(run, str | Measure | list | tuple):
         run, measures = None, run  # type: ignore[assignment] # measures in the place of the run
+    if not all(hasattr(frame, "mapInArrow") for frame in (qrels, qrels if run is None else run)):
+        raise InputError("Spark DataFrames are needed: cranfield.evaluate takes what is in memory")
     wanted = measures_of(measures)
     _check_found_elsewhere(wanted)
     kept = [keep] if isinstance(keep, str) else list(keep)
@@ -132,24 +137,15 @@ def evaluate(
     assert hasattr(run, "mapInArrow")  # noqa: S101 - a DataFrame
     if how.order == "given":
         raise OptionError("order='given': Spark keeps no order of rows; rank by a score or a rank")
-    judged = _Side.of(qrels, What.QRELS, columns_for(columns, What.QRELS), kept)
-    ranked = _Side.of(run, What.RUN, columns_for(columns, What.RUN), by=by)
-    n_lost, highest = judged.count_judgments(errors)
+    judged = _Side.of(qrels, What.QRELS, columns_for(columns, What.QRELS), errors, kept, ())
+    ranked = _Side.of(run, What.RUN, columns_for(columns, What.RUN), errors, (), [by] if by else ())
     if top_grade is None and any(map(depends_on_top, wanted)):
-        if highest is None:
-            raise OptionError("top_grade: state the highest grade, on which a measure depends")
-        top_grade = highest
-    if top_grade is not None:
+        top_grade = judged.highest_grade()
+    elif top_grade is not None:
         top_grade = checked("top_grade", top_grade, level())
-    counts = count_queries(judged.rows(), ranked.rows())
     if by is not None and systems is None:
-        systems = _system_names(counts, by, errors)
-    listed = {name: counts[name] for name in systems or [_ALONE] if name in counts}
-    if errors == "skip" or not n_lost + sum(count.n_lost for count in counts.values()):
-        refuse_strangers(judged.rows(), ranked.rows(), listed)  # else a task names the row
-    if buckets is None:
-        buckets = ranked.n_buckets(sum(count.n_rows for count in counts.values()))
-    n_buckets = checked("buckets", buckets, whole(1))
+        systems = ranked.systems(by, errors)
+    n_buckets = ranked.n_buckets() if buckets is None else checked("buckets", buckets, whole(1))
     task = replace(
         task,
         judged=judged.stated,
@@ -158,9 +154,10 @@ def evaluate(
         by=by,
         systems=tuple(systems or ()),
         top_grade=top_grade,
-        counts={name: (one.n_unjudged, one.n_lost + n_lost) for name, one in listed.items()},
     )
-    return _in_buckets(judged, ranked, n_buckets, task)
+    _refuse_strangers(judged, ranked, systems or [_ALONE])
+    scores = _in_buckets(judged, ranked, n_buckets, task)
+    return _with_counts(scores, judged, ranked, systems or [_ALONE])
 
 
 def _check_found_elsewhere(measures: Iterable[Measure]) -> None:
@@ -173,21 +170,10 @@ def _check_found_elsewhere(measures: Iterable[Measure]) -> None:
             )
 
 
-def _check_frame(data: object) -> None:
-    """Raise InputError unless the data are a DataFrame of Spark."""
-    if not hasattr(data, "mapInArrow"):
-        kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
-        raise InputError(
-            f"Spark DataFrames are needed, got {kind.removeprefix('builtins.')}",
-            hint="cranfield.evaluate takes what is in memory; rdd.toDF() makes one of an RDD.",
-        )
-
-
 _ALONE = "run"  # the name of a run of one system
-_ID_KIND = re.compile(
-    r"string|binary|tinyint|smallint|int|bigint|(var)?char\(\d+\)|decimal\(\d+,0\)"
-)
-_NUMBER_KIND = re.compile(r"tinyint|smallint|int|bigint|float|double|boolean|decimal\(.*\)")
+_WHOLE = r"tinyint|smallint|int|bigint"
+_IDS = rf"{_WHOLE}|(string|(var)?char).*|binary|decimal\(\d+,0\)", "text or whole numbers"
+_NUMBERS = rf"{_WHOLE}|float|double|boolean|decimal\(.*\)", "numbers"
 _FAULT_OF_ID = "{0} IS NULL OR CAST({0} AS string) = ''".format
 _FAULT_OF_NUMBER = "{0} IS NULL OR isnan(CAST({0} AS double))".format
 
@@ -196,16 +182,15 @@ _FAULT_OF_NUMBER = "{0} IS NULL OR isnan(CAST({0} AS double))".format
 class _Side:
     """The DataFrame of one side, with the columns that are needed.
 
-    `docs`, `system` and `fault` are expressions of SQL: the documents of a row, its system, and
-    whether it cannot be used.
+    `rows` has the columns `system`, `query` and `docs` (an array of ids), all texts, and `is_lost`:
+    whether errors="skip" leaves the row out.
     """
 
     data: "DataFrame"
+    rows: "DataFrame"
     query: str
-    docs: str
+    doc: str
     grade: str | None
-    system: str
-    fault: str
     stated: ColumnsLike | None
     has_arrays: bool  # of documents: a row is a query
 
@@ -215,116 +200,107 @@ class _Side:
         data: "DataFrame",
         what: What,
         stated: ColumnsLike | None,
-        keep: Sequence[str] = (),
-        by: str | None = None,
+        errors: Errors,
+        keep: Sequence[str],
+        by: Sequence[str],
     ) -> "_Side":
         """Find the columns, by their names or as stated; InputError for one that is missing.
 
         Or for one of another type. Without `by`, columns that may be those of systems stay, too.
         """
         called = "the judgments" if what is What.QRELS else "the run"
-        apart = [*keep, *([] if by is None else [by])]
-        for name in apart:
+        for name in (*keep, *by):
             if name not in data.columns:
                 problem = f"has no column {name!r}; it has {', '.join(data.columns)}"
                 raise InputError(problem, source=called, kind="columns")
-        names = [name for name in data.columns if name not in apart]
+        names = [name for name in data.columns if name not in {*keep, *by}]
         fields, known = _fields(data, names, what, stated)
         every = [*names, *fields]
-        found = take_columns(every, what, known, called)
-        taken = {role: every[at] for role, at in found.items()}
-        used = dict.fromkeys(_in_data(one, fields) for one in taken.values())
-        if by is None:
-            used |= dict.fromkeys(name for name in names if plain_name(name) in SYSTEMS)
-        paths = {role: _path(name, fields) for role, name in taken.items()}
-        kinds = data.selectExpr(*paths.values()).dtypes
-        has_arrays = dict(zip(taken, kinds, strict=True))["doc"][1].startswith("array")
-        faults = [f"{paths['doc']} IS NULL"] if has_arrays and what is What.QRELS else []
-        for (role, path), (_, kind) in zip(paths.items(), kinds, strict=True):
-            is_array = has_arrays and role != "query"
-            if is_array and not kind.startswith("array"):
-                continue  # a number of the query, which is not read
-            _check_kind(role, taken[role], kind, called, is_array)
-            if role != "rank" or "score" not in taken:
+        arrays = {name for name, kind in data.dtypes if kind.startswith("array")}.union(fields)
+        cells: list[object] = [[] if name in arrays else None for name in every]
+        found = take_columns(every, what, known, called, cells.__getitem__)
+        lists = list_columns(every, found, what, known, cells.__getitem__)
+        taken = lists or {role: every[at] for role, at in found.items()}
+        places = {role: fields.get(name, (name,)) for role, name in taken.items()}
+        paths = [".".join(map(quoted, place)) for place in places.values()]
+        faults = []
+        for role, path, (_, kind) in zip(taken, paths, data.selectExpr(*paths).dtypes, strict=True):
+            is_array = role != "query" and taken[role] in arrays
+            _check_kind(role, taken[role], kind, called, is_array and bool(lists))
+            if errors == "skip" and (role != "rank" or "score" not in taken):
                 fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
                 faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
+        used = dict.fromkeys(place[0] for place in places.values())
+        if not by:
+            used |= dict.fromkeys(name for name in names if plain_name(name) in SYSTEMS)
+        query, doc = paths[:2]
+        docs = f"split({doc}, ';')" if lists else f"array({doc})"
+        docs = doc if taken["doc"] in arrays else docs
+        rows = data.selectExpr(
+            f"CAST({quoted(by[0]) if by else repr(_ALONE)} AS string) AS system",
+            f"CAST({query} AS string) AS query",
+            f"CAST({docs} AS array<string>) AS docs",
+            # A list that is null holds no judgment, or is that of a query without an answer.
+            f"coalesce({' OR '.join(faults) or 'false'}, {what is What.QRELS}) AS is_lost",
+        )
+        if what is What.QRELS and rows.where("NOT is_lost").isEmpty():
+            raise no_judgment(None, LeftOut())
         return cls(
-            data=data.select(*map(column, (*used, *apart))),
+            data=data.select(*map(column, (*used, *keep, *by))),
+            rows=rows,
             query=taken["query"],
-            docs=f"CAST({paths['doc']} AS {'array<string>' if has_arrays else 'string'})",
-            grade=taken.get("grade") if taken.get("grade") not in fields else None,
-            system=f"'{_ALONE}'" if by is None else f"CAST({quoted(by)} AS string)",
-            fault=f"coalesce({' OR '.join(faults)}, false)",
+            doc=taken["doc"],
+            grade=None if lists else taken.get("grade"),
             stated=stated,
-            has_arrays=has_arrays,
+            has_arrays=bool(lists),
         )
 
-    def rows(self) -> "DataFrame":
-        """Return the rows as `engines.sharing` takes them."""
-        query = f"CAST({quoted(self.query)} AS string) AS query"
-        docs, fault = f"{self.docs} AS docs", f"{self.fault} AS is_lost"
-        return self.data.selectExpr(f"{self.system} AS system", query, docs, fault)
-
-    def count_judgments(self, errors: Errors) -> tuple[int, float | None]:
-        """Return how many rows cannot be used, and the highest grade, by a Spark job.
-
-        The grade is 0 or more, and None where grades are not in a column of their own. Raises
-        InputError if there is no judgment.
-        """
+    def highest_grade(self) -> float:
+        """Return the highest grade, by a Spark job."""
         from pyspark.sql import functions
 
-        grade = "NULL" if self.grade is None else f"greatest(max({quoted(self.grade)}), 0)"
-        counts = (f"count_if({self.fault})", f"CAST({grade} AS double)", "count(1)")
-        ((n_lost, highest, n_rows),) = self.data.agg(*map(functions.expr, counts)).collect()
-        if n_rows == (n_lost if errors == "skip" else 0):
-            raise no_judgment(None, LeftOut())
-        return n_lost, highest
+        if self.grade is None:
+            raise OptionError("top_grade: state the highest grade, on which a measure depends")
+        grade = functions.expr(f"try_cast({quoted(self.grade)} AS double)")  # "10" is above "9"
+        (row,) = self.data.agg(functions.max(grade)).collect()
+        return float(checked("top_grade", max(row[0] or 0.0, 0.0), level()))
 
-    def n_buckets(self, n_rows: int) -> int:
-        """Return into how many buckets the rows are divided."""
-        rows = n_rows * (_DOCUMENTS_IN_ARRAY if self.has_arrays else 1)
+    def systems(self, by: str, errors: Errors) -> list[str]:
+        """Return the systems of a run, by a Spark job; InputError for rows that have none."""
+        found = [row[0] for row in self.data.select(column(by)).distinct().collect()]
+        named = sorted(str(one) for one in found if one is not None)
+        if len(named) < len(found) and errors == "strict":
+            raise InputError(
+                f"the run has rows without a system: {by} is null",
+                hint="errors='skip' leaves them out.",
+            )
+        if not named:
+            raise InputError(f"the run has no system in {by}: state systems=[...] if it is empty")
+        return named
+
+    def n_buckets(self) -> int:
+        """Return into how many buckets the rows are divided, by a Spark job that counts them."""
+        rows = int(self.data.count()) * (_DOCUMENTS_IN_ARRAY if self.has_arrays else 1)
         usual = int(self.data.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         few = min(usual, math.ceil(rows / _ROWS_WORTH_A_BUCKET))
         return max(1, few, math.ceil(rows / _ROWS_IN_BUCKET))
 
 
-def _system_names(counts: Mapping[str | None, Any], by: str, errors: Errors) -> list[str]:
-    """Return the systems of a run; InputError for rows that have none."""
-    names = sorted(name for name in counts if name is not None)
-    if len(names) < len(counts) and errors == "strict":
-        raise InputError(
-            f"the run has rows without a system: {by} is null",
-            hint="errors='skip' leaves them out.",
-        )
-    if not names:
-        raise InputError(f"the run has no system in {by}: state systems=[...] if it is empty")
-    return names
-
-
-def _check_kind(role: Role, name: str, kind: str, called: str, is_array: bool) -> None:
+def _check_kind(role: Role, name: str, kind: str, called: str, has_lists: bool) -> None:
     """Raise InputError unless a column, or its arrays, has ids or numbers; `kind` is SQL's word."""
-    cell = kind.removeprefix("array<").removesuffix(">") if is_array else kind
-    if not (_ID_KIND if role in IDS else _NUMBER_KIND).fullmatch(cell):
-        to = "double" if role not in IDS else "long" if _NUMBER_KIND.fullmatch(cell) else "string"
+    cell = kind.removeprefix("array<").removesuffix(">") if has_lists else kind
+    pattern, expected = _IDS if role in IDS else _NUMBERS
+    if not re.fullmatch(pattern, cell):
+        casts = ("long", "string") if role in IDS else ("double",)
+        remedies = (f'.cast("{kind.replace(cell, cast)}")' for cast in casts)
         raise InputError(
-            f"column {name!r} holds {kind:.80}, expected "
-            + ("text or whole numbers" if role in IDS else "numbers"),
+            f"column {name!r} holds {kind:.80}, expected {expected}",
             source=called,
-            hint=f'Cast it before: .cast("{f"array<{to}>" if is_array else to}")',
+            hint="explode makes a row of each element."
+            if cell.startswith("array")
+            else f"Cast it before: {' or '.join(remedies)}",
             kind="columns",
         )
-
-
-def _path(name: str, fields: Fields) -> str:
-    """Return a column, or a field of the structs in one, as SQL has it."""
-    if name not in fields:
-        return quoted(name)
-    return f"{quoted(fields[name].column)}.{quoted(fields[name].name)}"
-
-
-def _in_data(name: str, fields: Fields) -> str:
-    """Return the column of a DataFrame that holds a column, which may be a field of structs."""
-    return fields[name].column if name in fields else name
 
 
 def _fields(
@@ -394,7 +370,7 @@ def _schema(task: Task, judged: "DataFrame") -> Any:
     if task.by is not None:
         fields.insert(0, StructField(task.by, StringType(), metadata={ROLE: "system"}))
     fields += [StructField(name, kept[name]) for name in task.keep]
-    fields.append(StructField(ANSWERED, BooleanType(), metadata={COUNTS: json.dumps(task.counts)}))
+    fields.append(StructField(ANSWERED, BooleanType()))
     for one, name in zip(task.measures, task.columns, strict=True):
         kind = StringType() if one.definition.is_text else DoubleType()
         fields.append(StructField(name, kind, metadata={MEASURE: str(one)}))
@@ -431,33 +407,90 @@ def _of_arrays(
     missing = [name for name in task.keep if name not in data.columns]
     if missing:
         raise InputError(f"the table has no column {missing[0]!r}", kind="columns")
-    judged, ranked = (
-        _Side.of(data.drop(*task.keep), what, columns_for(columns, what))
+    sides = [
+        _Side.of(data.drop(*task.keep), what, columns_for_side(columns, what), task.errors, (), ())
         for what in (What.QRELS, What.RUN)
-    )
-    if not (judged.has_arrays and ranked.has_arrays) or judged.docs == ranked.docs:
-        raise two_frames_error()
+    ]
+    judged, ranked = sides
+    if not (judged.has_arrays and ranked.has_arrays) or judged.doc == ranked.doc:
+        raise InputError(
+            "a table alone has the expected and the retrieved documents of each query in arrays; "
+            "judgments and a run with a row for each document are two DataFrames"
+        )
     _refuse_mixture(judged)
-    n_lost, _ = judged.count_judgments(task.errors)
-    is_shared = f"arrays_overlap({judged.docs}, {ranked.docs})"
-    if (task.errors == "skip" or not n_lost) and data.where(is_shared).isEmpty():
-        refuse_strangers(judged.rows(), ranked.rows(), [_ALONE])
-    task = replace(task, counts={_ALONE: (0, n_lost)})
-    return data.mapInArrow(partial(rows_of_arrays, task, columns), _schema(task, data))
+    _refuse_strangers(judged, ranked, [_ALONE])
+    scores = data.mapInArrow(partial(rows_of_arrays, task, columns), _schema(task, data))
+    return _with_counts(scores, judged, ranked, [_ALONE])
 
 
 def _refuse_mixture(table: _Side) -> None:
-    """Raise DuplicateError for a query with lists of two systems, which a Spark job looks for."""
+    """Raise InputError for a query with lists of two systems, which a Spark job looks for."""
     from pyspark.sql import functions
 
     for name in table.data.columns:
         if plain_name(name) in SYSTEMS and name != table.query:
-            bounds = [functions.expr(f"{end}({quoted(name)})").alias(end) for end in ("min", "max")]
-            queries = table.data.groupBy(column(table.query)).agg(*bounds)
-            for query, first, last in queries.where("min != max").limit(1).collect():
-                raise DuplicateError(
+            ends = functions.min(column(name)), functions.max(column(name))
+            queries = table.data.groupBy(column(table.query)).agg(*ends).toDF("query", "a", "b")
+            for query, first, last in queries.where("a != b").limit(1).collect():
+                raise InputError(
                     f"the table: column {name!r} has several values, and query {query!r:.80} "
                     f"occurs under {first!r:.80} and under {last!r:.80}",
-                    hint="If these are systems, evaluate each alone: "
-                    f"table.where(table[{name!r}] == {first!r:.80}).",
+                    hint="If these are systems, give a table of each: table.where(...).",
                 )
+
+
+# ---- what both sides have in common -------------------------------------------------------------
+
+
+def _with_counts(
+    scores: "DataFrame", judged: _Side, ranked: _Side, systems: Sequence[str]
+) -> "DataFrame":
+    """Return the scores; the metadata of a column say what `summarize` counts of each system."""
+    lost = ranked.rows.where("is_lost")
+    queries = ranked.rows.where("NOT is_lost").select("system", "query").distinct()
+    unjudged = queries.join(judged.rows.where("NOT is_lost"), "query", "left_anti")
+    n_lost = judged.rows.where("is_lost").count()
+    counts = {}
+    for name, rows, n_of_all in (("unjudged", unjudged, 0), ("left_out", lost, n_lost)):
+        numbers = dict(rows.groupBy("system").count().collect())
+        counts[name] = json.dumps({system: numbers.get(system, 0) + n_of_all for system in systems})
+    return scores.withMetadata(ANSWERED, counts)
+
+
+def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> None:
+    """Raise the error, or warn, as memory does of a system none of whose documents is judged.
+
+    The reason is looked for in the first rows by query.
+    """
+    from pyspark.sql import functions
+
+    judgments, documents = (
+        side.rows.where("NOT is_lost").selectExpr("system", "query", "explode(docs) AS doc")
+        for side in (judged, ranked)
+    )
+    few = functions.broadcast(judgments.limit(_JUDGMENTS_TRIED_FIRST))
+    for system in systems:
+        ranking = documents.where(column("system") == functions.lit(system))
+        joins = (ranking.join(some, ["query", "doc"], "left_semi") for some in (few, judgments))
+        if not all(join.isEmpty() for join in joins):
+            continue
+        of_shared_queries = (
+            side.join(other, "query", "left_semi")
+            for side, other in ((judgments, ranking), (ranking, judgments))
+        )
+        all_sides = (of_shared_queries, (judgments, ranking))
+        for lists in filter(all, (list(map(_first_lists, sides)) for sides in all_sides)):
+            qrels, run = Qrels(lists[0]), Run(lists[1], system)
+            judge(qrels, run)
+            text = nothing_judged(affix_of(qrels, run)).text
+            warnings.warn(f"the run {system!r}: {text}", CranfieldWarning, stacklevel=3)
+            break
+
+
+def _first_lists(pairs: "DataFrame") -> dict[str, dict[str, int]]:
+    """Return {query: {document: 1}} of the first rows by query."""
+    lists: dict[str, dict[str, int]] = {}
+    first = pairs.select("query", "doc").dropna().sort("query", "doc").limit(_ROWS_LOOKED_AT)
+    for query, doc in first.collect():
+        lists.setdefault(query, {})[doc] = 1
+    return lists

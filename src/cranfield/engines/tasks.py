@@ -4,7 +4,6 @@ A task has whole queries: the judgments and the runs of a bucket of queries, or 
 with a row for each query. It computes on one core, as the engine has a task for each.
 """
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +18,7 @@ from cranfield.data.relevance import NO_JUDGMENT
 from cranfield.data.run import Run
 from cranfield.errors import InputError
 from cranfield.formats import both_rows_of, rows_of
-from cranfield.formats.block import Errors
+from cranfield.formats.block import Errors, Rows
 from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth, What
 from cranfield.measures import Measure, plan_of
 from cranfield.scoring.part import judged_part
@@ -52,8 +51,6 @@ class Task:
     keep: tuple[str, ...] = ()
     top_grade: float | None = None
     names: Names = "plain"
-    # {system: (queries without judgments, rows that were left out)}, of which the scores say it
-    counts: Mapping[str, tuple[int, int]] = dataclasses.field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:
@@ -116,15 +113,12 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.Reco
         qrels, values = None, {}
         if left.num_rows:
             rows = left.drop_columns([*task.keep, *_there(left)])
-            read = rows_of(rows, What.QRELS, columns=task.judged, errors=task.errors)
-            read.form = "Spark judgments"
-            qrels = _judgments(read, task)
+            qrels = _judgments(_rows_of_side(rows, What.QRELS, task.judged, task), task)
             values = _values_of_queries(left, task)
         for system, its in _by_system(right, task):
             run = None
             if its.num_rows:
-                rows = rows_of(its, What.RUN, columns=task.ranked, errors=task.errors)
-                rows.form = "Spark table"  # errors say what to do with such
+                rows = _rows_of_side(its, What.RUN, task.ranked, task)
                 run = Run(rows, system, errors=task.errors)
             met = judged_part(qrels, run, plan, task.judging, task.top_grade)
             n = len(met.query_ids)
@@ -135,6 +129,13 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.Reco
                     _batch(task, system, list(met.query_ids), left, values, answered, found)
                 )
     return batches
+
+
+def _rows_of_side(table: "pa.Table", what: What, columns: ColumnsLike | None, task: Task) -> Rows:
+    """Return the rows of one side, whose errors say what to do with tables of Spark."""
+    rows = rows_of(table, what, columns=columns, errors=task.errors)
+    rows.form = f"Spark {what.word}"
+    return rows
 
 
 def _judgments(rows: Any, task: Task) -> Qrels | None:
@@ -292,8 +293,6 @@ def _of_arrays(
         return None
     plan, rows = plan_of(task.measures), table.drop_columns(list(task.keep))
     judged, ranked = both_rows_of(rows, columns=columns, errors=task.errors)
-    if not judged.lists or not ranked.lists:
-        raise two_frames_error()
     qrels = _judgments(judged, task)
     run = Run(ranked, "run", errors=task.errors)
     met = judged_part(qrels, run, plan, task.judging, task.top_grade)
@@ -305,11 +304,3 @@ def _of_arrays(
     places = _values_of_queries(table, own)
     found = plan.values(met.judged)
     return _batch(task, "run", list(met.query_ids), table, places, answered, found)
-
-
-def two_frames_error() -> InputError:
-    """Return the error of one DataFrame that has a row for each document."""
-    return InputError(
-        "a table alone has the expected and the retrieved documents of each query in arrays; "
-        "judgments and a run with a row for each document are two DataFrames"
-    )

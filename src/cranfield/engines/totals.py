@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 MEASURE = "cranfield_measure"  # in the metadata of a column of scores: the measure's name
 ROLE = "cranfield_role"  # of another column: "system"
-COUNTS = "cranfield_counts"  # of `answered`: what `Task.counts` has of each system, as JSON
 _BASE = "__base_"
 _ROWS = "__rows"  # how many rows of scores a system has for a query: one
 _CLUSTERS = 1000  # groups of queries, whose sums say how much a ratio of means varies
@@ -80,9 +79,8 @@ def summarize(
     It has a row for each measure and each group of `by`: the columns of `by`, `measure`, `queries`
     (averaged), `answered` (of these, those that the run has), `value`, `std_error`, `low` and
     `high`; and of all groups of a system, `unjudged` (queries of the run without judgments, which
-    count for nothing) and `left_out` (rows of both sides that `errors="skip"` left out).
-
-    Sums are exact and rounded once: the same bits for any number of partitions, and those of
+    count for nothing) and `left_out` (rows of both sides that `errors="skip"` left out). Sums are
+    exact and rounded once: the same bits for any number of partitions, and those of
     `Scores.means(exact=True)`.
 
     `value` is the sum for a count such as NumRet, the geometric mean for GMAP (whose interval is
@@ -114,21 +112,17 @@ def summarize(
 
 
 def _with_counts(scores: "DataFrame", groups: Sequence[str], means: "DataFrame") -> "DataFrame":
-    """Return the means with columns `unjudged` and `left_out`, null for scores without counts."""
+    """Return the means with the counts of the systems, which are in the metadata of `answered`."""
     from pyspark.sql import functions
 
     metadata = scores.schema[ANSWERED].metadata if ANSWERED in scores.columns else {}
-    counts = json.loads(metadata.get(COUNTS, "{}"))
-    roles = {one.name: one.metadata.get(ROLE) for one in scores.schema}
-    system = next((name for name in groups if roles[name] == "system"), None)
-    for place, name in enumerate(("unjudged", "left_out")):
-        count = functions.lit(
-            sum(numbers[place] for numbers in counts.values()) if counts else None
-        )
-        if counts and system is not None:
-            pairs = ((system, numbers[place]) for system, numbers in counts.items())
-            every = [functions.lit(value) for pair in pairs for value in pair]
-            count = functions.create_map(*every)[column(system)]
+    system = next((name for name in _groups(scores, None) if name in groups), None)
+    for name in ("unjudged", "left_out"):
+        counts = metadata.get(name, "{}")
+        count = functions.lit(sum(json.loads(counts).values()) if name in metadata else None)
+        if system is not None:
+            by_system = functions.from_json(functions.lit(counts), "map<string, bigint>")
+            count = by_system[column(system)]
         means = means.withColumn(name, count.cast("bigint"))
     return means
 

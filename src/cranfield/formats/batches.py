@@ -48,7 +48,7 @@ class NamedColumns(Rows):
         self.taken = {role: names[at] for role, at in self._found.items()}
         self.lists = list_columns(names, self._found, what, stated, kinds.__getitem__)
         if not self.lists:
-            _check_types(schema, self._found, source, form)
+            _check_types(schema, self._found, source)
         self._ids_are_text = not BYTES.items() <= (schema.metadata or {}).items()
         self.form = f"{form} with columns {understood(names, self._found)}"
         self.numbers = numbers_in(self._found)
@@ -242,10 +242,7 @@ ID_TYPE = re.compile(rf"{_TEXT}|{_WHOLE}|decimal\d*\(\d+, 0\)")
 NUMBER_TYPE = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
 
 
-_CASTS = {"polars table": "frame[{!r}].cast(int)", "pyarrow table": "table[{!r}].cast('int64')"}
-
-
-def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str, form: str) -> None:
+def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) -> None:
     """Raise InputError unless ids are texts or whole numbers, and other columns are numbers."""
     import pyarrow as pa
 
@@ -259,10 +256,9 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str, fo
             problem = f"column {name!r} holds {kind}, expected {expected}"
             hint = None
             if role in IDS and NUMBER_TYPE.fullmatch(str(kind)):
-                cast = _CASTS.get(form, "frame[{!r}].astype('Int64')").format(name)
                 hint = (
                     "pandas turns whole numbers with gaps into fractions. To get ids back: "
-                    f"{cast}, without the rows that have no id."
+                    f"frame[{name!r}].astype('Int64'), without the rows that have no id."
                 )
             elif role == "doc" and is_list(kind):
                 hint = STATE_LISTS
