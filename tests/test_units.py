@@ -121,12 +121,10 @@ def test_percent_divides_what_is_in_percent_by_100() -> None:
     assert note == "Divided by 100: nDCG@10 of new."
 
 
-def test_percent_divides_what_is_above_1_of_shares_and_of_unknown_measures() -> None:
+def test_percent_divides_what_is_above_1_of_measures_that_are_shares() -> None:
     small = {"AP": by_query(PERCENT), "P@5": by_query([0.5] * N), "DCG": by_query([30.0] * N)}
     values = compare({"new": {**small, "mine": by_query([80.0] * N)}}, percent=True).aligned.values
-    assert values[:, 0, 0].tolist() == [PERCENT[0] / 100, 0.5, 30.0, 0.8]
-    mine = compare(systems("mine", old=OLD, new=PERCENT), percent=True).aligned
-    assert mine.values[0, 0].tolist() == [OLD[0], PERCENT[0] / 100]
+    assert values[:, 0, 0].tolist() == [PERCENT[0] / 100, 0.5, 30.0, 80.0]
 
 
 def test_what_is_beyond_the_range_in_percent_too_is_refused() -> None:
@@ -148,6 +146,10 @@ def test_every_command_takes_percentages(tmp_path: Path, verb: str) -> None:
     assert taken.exit_code == (1 if verb == "gate" else 0), taken.output
     if verb != "report":
         assert repr(sum(NEW) / N)[:8] in taken.stdout
+    if verb == "table":
+        assert "Divided by 100: nDCG@10 of new" in taken.stderr + invoke(
+            verb, "--saved", *files, "--percent"
+        ).output
     of_runs = invoke("compare", "a.qrels", "b.run", "--percent")
     assert "--percent applies to saved scores only" in of_runs.stderr
 
@@ -162,7 +164,6 @@ def test_an_unknown_measure_in_two_units_is_warned_of() -> None:
     for columns in ({"old": OLD, "new": NEW}, {"old": PERCENT, "new": PERCENT}):
         assert "unit" not in codes(compare(systems("mine", **columns)))
     assert "unit" not in codes(compare(systems("DCG", old=OLD, new=PERCENT)))
-    assert "unit" not in codes(compare(systems("mine", old=OLD, new=PERCENT), percent=True))
     judged = gate(systems("mine", old=OLD, new=PERCENT), baseline="old", margin=0.02)
     assert "unit" in codes(judged)
 

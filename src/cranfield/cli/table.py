@@ -82,7 +82,7 @@ def command(
         found = paper_table(comparing.compared(qrels, runs), **paper.unusual())
     show(found, form)
     if form.name not in (*ROWS, "json"):  # there is nothing below the table
-        say_notes(one for one in found.notes if one.is_grave or one.code == "texts")
+        say_notes(one for one in found.notes if one.is_grave or one.code in ("texts", "percent"))
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -297,7 +297,7 @@ def _scores(
             "of cranfield"
         )
     if alignment.percent:
-        columns, note = divide_percentages(columns, falling)
+        columns, note = divide_percentages(columns)
         notes = [*notes, note]
     recipe |= alignment.unusual()
     aligned = _aligned(columns, names, missing or "error", notes, recipe)
@@ -329,8 +329,7 @@ def _note_unknown(aligned: Aligned) -> Iterator[Note]:
         if shares and above_1:
             text = (
                 f"{printable(measure)}: all scores of {some(shares)} are between 0 and 1, and the "
-                f"mean is above 1 of {some(above_1)}: are they in the same unit? --percent divides "
-                "percentages by 100 (percent=True)."
+                f"mean is above 1 of {some(above_1)}: are they in the same unit?"
             )
             yield Note("unit", "warning", text)
 

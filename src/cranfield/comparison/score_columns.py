@@ -184,17 +184,14 @@ def _of_rows(
     return columns, notes, sources
 
 
-def divide_percentages(columns: Columns, no_shares: Collection[str]) -> tuple[Columns, Note]:
+def divide_percentages(columns: Columns) -> tuple[Columns, Note]:
     """Return columns of which those in percent are divided by 100, and a note on which these are.
 
-    A column is in percent if some of its scores are above 1, and its measure is 1 at most, or
-    unknown and not in `no_shares`.
+    A column is in percent if some of its scores are above 1, and its measure is 1 at most.
     """
     fractions: Columns = {}
     for (measure, system), (ids, values) in columns.items():
-        known = known_measure(measure)
-        is_share = measure not in no_shares if known is None else possible(known)[1] == 1
-        if is_share and values.max() > 1 + SLACK:
+        if possible(known_measure(measure))[1] == 1 and values.max() > 1 + SLACK:
             fractions[measure, system] = ids, values / 100
     names = some([printable(f"{measure} of {system}") for measure, system in fractions])
     note = Note("percent", "info", f"Divided by 100: {names or 'nothing'}.")

@@ -291,7 +291,7 @@ def _whole_queries(
             continue
         by_query = grouped(block, kept)
         repeated += by_query.repeated
-        if by_query.repeated.count:
+        if by_query.repeated.count and duplicates == "refuse":
             from cranfield.formats.systems import refuse_mixture
 
             refuse_mixture(rows)

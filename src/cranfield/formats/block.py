@@ -345,10 +345,12 @@ class Rows(ABC):
 
     #: What is odd about rows that are made of others, once they were read to their end.
     notes: tuple[Note, ...] = ()
-    #: For a table: reads it again as judgments or a run, with other columns stated.
-    beside: Callable[[Any, Any], "Rows"]
     #: Why a table is refused in which a document has rows of two systems, if that was looked for.
     mixtures: Sequence[InputError] | None = None
+
+    def beside(self, what: Any, columns: Any) -> "Rows":
+        """Return the rows of the same table, read as judgments or a run, with columns stated."""
+        raise NotImplementedError
 
     @abstractmethod
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
@@ -388,6 +390,10 @@ class DistanceRows(Rows):
         self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
         self.names, self.lists = rows.names, rows.lists
         self.length, self.left_out, self.twice = rows.length, rows.left_out, rows.twice
+
+    def beside(self, what: Any, columns: Any) -> Rows:
+        """Return the rows of the same table with other columns."""
+        return self._rows.beside(what, columns)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in the blocks of the others, with scores in the place of distances."""

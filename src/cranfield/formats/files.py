@@ -104,7 +104,8 @@ class Files(Rows):
                 for source in self.sources
             ]
             for rows in self._rows:
-                rows.beside, rows.sources = self.beside, self.sources
+                rows.beside = self.beside  # type: ignore[method-assign] # of all the files
+                rows.sources = self.sources
                 rows.ignores_hash_rows = self.ignores_hash_rows
             self._refuse_mixture(self._rows)
         return self._rows

@@ -13,12 +13,13 @@ from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
 from cranfield.formats.batches import BYTES, NamedColumns, refuse_bytes
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What
+from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What, plain_name
 from cranfield.formats.fields import Field, fields_of, objects_in
 from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
-from cranfield.formats.identifiers import as_text
+from cranfield.formats.identifiers import as_text, is_id
 from cranfield.formats.list_cells import holds_lists
 from cranfield.formats.objects import READ_ALREADY, refuse_lists_of_ids
+from cranfield.formats.systems import SYSTEMS
 from cranfield.formats.values import is_list_cell, is_number
 from cranfield.formats.write import number_column
 
@@ -83,9 +84,12 @@ class TableRows(NamedColumns):
             raise InputError("holds no rows", source=what.called)
         super().__init__(table.schema, what, stated, what.called, form)
         self.is_ranking = is_ranking
-        self._table = table
+        self._table, self._kind = table, form
         self.length = len(table)
-        self.beside = lambda other, columns: TableRows(table, other, columns, form)
+
+    def beside(self, what: What, columns: ColumnsLike) -> "TableRows":
+        """Return the rows of the same table with other columns."""
+        return TableRows(self._table, what, columns, self._kind)
 
     def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places in batches, which share the table's memory."""
@@ -126,12 +130,16 @@ def _refuse_sets(frame: Any, name: str, what: What) -> None:
 def _rows_of_columns(
     names: Sequence[str],
     column_of: "Callable[[Role, int], pa.Array]",
+    cells_of: Callable[[str], Iterable[Any]],
     what: What,
     stated: ColumnsLike | None,
     form: str,
     is_ranking: bool = False,
 ) -> TableRows:
-    """Return the rows of the needed columns; `column_of` makes one from its role and place."""
+    """Return the rows of the needed columns; `column_of` makes one from its role and place.
+
+    Columns that may name systems stay, too, as texts: `cells_of` returns their cells.
+    """
     import pyarrow as pa
 
     found = take_columns(names, what, stated, what.called)
@@ -139,6 +147,10 @@ def _rows_of_columns(
     # By name, since the places of columns change below.
     by_name: dict[str, str | None] = {COLUMNS[role].public: names[at] for role, at in found.items()}
     by_name |= {name: None for name, column in (stated or {}).items() if column is NO_COLUMN}
+    for name in names:
+        if plain_name(name) in SYSTEMS and name not in columns:
+            cells = (cell if is_id(cell) else "" for cell in cells_of(name))
+            columns[name] = _texts(list(map(str, cells)))
     return TableRows(pa.table(columns, metadata=BYTES), what, by_name, form, is_ranking)
 
 
@@ -152,9 +164,10 @@ def array_rows(
     def column(role: Role, at: int) -> "pa.Array":
         return _arrow_column(flat[names[at]], names[at], role, what, errors)
 
-    rows = _rows_of_columns(names, column, what, stated, "structured array")
-    rows.names, rows.beside = names, lambda other, columns: array_rows(data, other, columns, "skip")
-    return rows
+    def cells(name: str) -> Iterable[Any]:
+        return list(flat[name].tolist())
+
+    return _rows_of_columns(names, column, cells, what, stated, "structured array")
 
 
 def _arrow_column(
@@ -275,7 +288,7 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
     def arrow(role: Role, at: int) -> "pa.Array":
         return _arrow_column(columns[role], names[at], role, what, "strict")
 
-    return _rows_of_columns(names, arrow, what, None, "sparse matrix")
+    return _rows_of_columns(names, arrow, lambda name: (), what, None, "sparse matrix")
 
 
 def is_row(data: object) -> bool:
@@ -302,14 +315,13 @@ def listed_rows(
     A run's rows of two values, (query, document), are in the order of the ranking.
     """
     hint = READ_ALREADY if isinstance(data, Iterator) else None
-    data = rows = list(data)
+    rows = list(data)
     if not stated:
         refuse_lists_of_ids(rows, what)
     if not rows:
         raise InputError("holds no rows", source=what.called, hint=hint)
     names, get = _fields_of(rows[0], what, stated)
     found = ObjectRows(rows, names, get, what, stated)
-    found.beside = lambda other, columns: listed_rows(data, other, columns, "skip")
     if found.lists and holds_lists(found, stated):
         return found
     are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # read by position
@@ -328,10 +340,12 @@ def listed_rows(
         values = _each(rows, field, None, "columns", what, errors)
         return _listed(values, names[at], role, what, errors)
 
+    def cells(name: str) -> Iterable[Any]:
+        return (_or_none(get(name), row) for row in rows)
+
+    is_ranking = are_plain and len(names) == 2
     form = "rows" if get is itemgetter else "objects"
-    table = _rows_of_columns(names, column, what, stated, form, are_plain and len(names) == 2)
-    table.names, table.beside = found.names, found.beside
-    return table
+    return _rows_of_columns(names, column, cells, what, stated, form, is_ranking)
 
 
 class ObjectRows(Rows):
@@ -384,6 +398,10 @@ class ObjectRows(Rows):
             return [cell if field is None else field.each(cell) for field, cell in cells]
         except InputError as error:
             return error
+
+    def beside(self, what: What, columns: ColumnsLike) -> Rows:
+        """Return the same rows with other columns."""
+        return listed_rows(self._data, what, columns, "skip")
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Raise an error: these rows are read as cells."""

@@ -16,7 +16,7 @@ def is_id(key: object) -> bool:
 
 def is_whole_decimal(key: Any) -> bool:
     """Tell whether a key is a Decimal without a fraction, as databases have for whole numbers."""
-    return hasattr(key, "as_tuple") and bool(key == key // 1)
+    return hasattr(key, "as_tuple") and key.is_finite() and bool(key == key // 1)
 
 
 def id_bytes(text: object) -> bytes | None:

@@ -99,11 +99,14 @@ class ListRows(Rows):
         self.is_ranking = what is What.RUN and not self.numbers & {"score", "distance", "rank"}
         self.form, _, _ = rows.form.partition(" with ")
         self.form += f" with lists in columns {', '.join(rows.lists.values())}"
-        self.beside = lambda what, columns: rows.beside(what, columns)
         self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         doc = rows.lists["doc"]
         self._is_named = may_split(doc, rows.names, stated) or is_if_lists(doc, what)
+
+    def beside(self, what: What, columns: ColumnsLike) -> Rows:
+        """Return the rows of the same table with other columns."""
+        return self._rows.beside(what, columns)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""

@@ -40,6 +40,8 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
         columns |= {"doc_id": rows.taken["doc"], "subtopic": column}
     try:
         table = rows.beside(What.QRELS, columns)
+        if table.lists:  # in the column of systems: these are not ids
+            return None
         block = joined([load() for load in table.blocks(() if rows.lists else ("group",), "skip")])
     except InputError:  # two columns have that name, or no row of it can be read
         return None
