@@ -316,12 +316,13 @@ def _note_unknown(aligned: Aligned) -> Iterator[Note]:
     The name `score` is no name of a measure, and goes without the first one.
     """
     unknown = [measure for measure in aligned.measures if known_measure(measure) is None]
-    if rising := [printable(one) for one in unknown if one != "score" and aligned.rising(one)]:
+    names = [name for name in unknown if name != "score" and aligned.rising(name)]
+    if names:
         text = (
-            f"{some(rising)}: no measure of cranfield; more is taken as better. "
+            f"{some([*map(printable, names)])}: no measure of cranfield; more is taken as better. "
             "--less-is-better NAME turns that (less_is_better=)."
         )
-        yield Note("direction", "info", text, count=len(rising))
+        yield Note("direction", "info", text, count=len(names))
     for measure in unknown:
         columns = [*zip(map(printable, aligned.names), aligned.column(measure).T, strict=True)]
         shares = [name for name, x in columns if x.min() >= 0 and x.max() <= 1]
