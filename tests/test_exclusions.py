@@ -201,3 +201,18 @@ def test_stated_columns_settle_which_of_a_tsv_is_the_query(tmp_path: Path) -> No
     done = invoke("evaluate", str(path), "-m", "P@1", "--columns", "query_id=id")
     assert done.exit_code == 0, done.stderr
     assert "1.0" in done.stdout
+
+
+def test_a_flag_beside_the_document_is_asked_about(tmp_path: Path) -> None:
+    run = Run({"u1": {"1": 3.0, "7": 2.0}})
+    rows = [{"user_id": "u1", "item_id": "7", "seen": 1}]
+    with pytest.raises(InputError, match="'seen' and 'item_id' may both be the excluded_ids"):
+        run.without(rows)
+    assert run.without(rows, columns={"excluded_ids": "item_id"}).to_dict() == {"u1": {"1": 3.0}}
+
+
+@pytest.mark.parametrize("nothing", [{}, {"q1": []}])
+def test_no_exclusions_remove_nothing_without_a_warning(nothing: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Run({"q1": {"a": 1.0}}).without(nothing).to_dict() == {"q1": {"a": 1.0}}

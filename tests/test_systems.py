@@ -165,9 +165,9 @@ def test_judgments_of_two_are_asked_about() -> None:
         {"query_id": "q1", "doc_id": "d1", "relevance": grade, "model": model}
         for model, grade in (("a", 1), ("b", 0))
     ]
-    for duplicates in ("refuse", "best"):
-        with pytest.raises(DuplicateError, match="occurs under 'a' and under 'b'"):
-            Qrels(rows, duplicates=duplicates)
+    with pytest.raises(DuplicateError, match="occurs under 'a' and under 'b'"):
+        Qrels(rows)
+    assert Qrels(rows, duplicates="best").to_dict() == {"q1": {"d1": 1}}  # two judges
 
 
 def test_the_tags_of_a_trec_run_are_as_ever(tmp_path: Path) -> None:
@@ -183,3 +183,38 @@ def test_a_structured_array_is_asked_about() -> None:
     array = np.array([tuple(row.values()) for row in RUN], kinds)
     with pytest.raises(DuplicateError, match="column 'retriever' has 2 values"):
         evaluate(JUDGED, array, "RR")
+
+
+@pytest.mark.parametrize("cell", [["a"], ("a",), None, 0.5, {"name": "a"}])
+def test_cells_that_are_no_names_are_no_systems(cell: Any) -> None:
+    rows = [
+        {"model": cell, "query_id": "q1", "doc_id": "d1", "score": 1.0},
+        {"model": [cell], "query_id": "q1", "doc_id": "d1", "score": 0.5},
+    ]
+    assert evaluate(JUDGED, Run(rows, duplicates="best"), "RR", queries="both")["RR"] == 1
+
+
+def test_two_systems_in_a_table_of_distances_are_asked_about() -> None:
+    rows = [{**row, "distance": -row["score"]} for row in RUN]
+    for row in rows:
+        del row["score"]
+    with pytest.raises(DuplicateError, match="column 'retriever' has 2 values"):
+        evaluate(JUDGED, Run(rows), "RR")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("q1", "d1", 1.0)],
+        RUN[:1],
+        pd.DataFrame(RUN[:1]),
+        [{"query_id": "q1", "retrieved_ids": ["d1"]}],
+        [{"query_id": "q1", "doc_id": "d1", "distance": 0.5}],
+    ],
+    ids=["tuples", "dicts", "pandas", "lists", "distances"],
+)
+def test_a_run_in_memory_is_sent_to_another_process(rows: Any) -> None:
+    import pickle
+
+    run = Run(rows)
+    assert pickle.loads(pickle.dumps(run)).to_dict() == run.to_dict()  # noqa: S301 - our own

@@ -147,9 +147,10 @@ def test_every_command_takes_percentages(tmp_path: Path, verb: str) -> None:
     if verb != "report":
         assert repr(sum(NEW) / N)[:8] in taken.stdout
     if verb == "table":
-        assert "Divided by 100: nDCG@10 of new" in taken.stderr + invoke(
-            verb, "--saved", *files, "--percent"
-        ).output
+        assert (
+            "Divided by 100: nDCG@10 of new"
+            in taken.stderr + invoke(verb, "--saved", *files, "--percent").output
+        )
     of_runs = invoke("compare", "a.qrels", "b.run", "--percent")
     assert "--percent applies to saved scores only" in of_runs.stderr
 

@@ -16,7 +16,7 @@ from cranfield.data.combined import DifferingGrades
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import duplicates_of
+from cranfield.data.run_notes import duplicates_of, list_notes
 from cranfield.errors import InputError, NothingSharedError, OptionError, printable
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import COLUMNS, What, plain_name
@@ -118,7 +118,7 @@ def command(
     columns, names = None, COLUMNS["doc"].lists[What.EXCLUDED]
     if without and any(plain_name(name) in names for name in data.columns or ()):
         columns, data = data.columns, replace(data, columns=None)
-    run, *others_of = (data.read_runs([one])[0] for one in (source, *merge))
+    run, *others_of = (data.read_runs([one], says_order=True)[0] for one in (source, *merge))
     for other in others_of:
         run |= other
     for path in only:
@@ -135,6 +135,7 @@ def _write_qrels(judgments: Qrels, target: str, form: Any, kept: Judging) -> Non
     """Write judgments, and say what was understood and left out."""
     judgments.write(target, form)
     say_written(f"read as {judgments.form}", judgments.left_out, len(judgments), target)
+    say_notes(list_notes(judgments.notes))
     _say_twice(judgments.repeated, kept)
     if judgments.chunks is not None:
         from cranfield.data.chunks import merged_note
@@ -146,6 +147,7 @@ def _write_run(run: Run, target: str, form: Any, kept: Judging) -> None:
     """Write a run, and say what was understood and left out."""
     written = run.write(target, form, kept.duplicates)
     say_written(f"read as {run.form}", written.left_out, written.rows, target)
+    say_notes(list_notes(run.rows.notes))
     if not written.rows:
         note(f"{target} is empty: no document is left", "warning")
     if run.rows.distance is not None:

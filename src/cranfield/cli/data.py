@@ -11,8 +11,10 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
+from cranfield.cli.terminal import say_notes
 from cranfield.comparison.clustering import PoweredSettings
 from cranfield.data.judging import RANKING, Judging
+from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, read_run
@@ -176,8 +178,11 @@ class DataOptions(Options):
     def _typed(self) -> str:
         return "--qrels-columns" if self.qrels_columns else "--columns"
 
-    def read_runs(self, paths: Sequence[str]) -> list[Run]:
-        """Open runs, each named by its file; by its whole path where two have one name."""
+    def read_runs(self, paths: Sequence[str], *, says_order: bool = False) -> list[Run]:
+        """Open runs, each named by its file; by its whole path where two have one name.
+
+        `says_order`: say what is odd about the order of their scores, if the result does not.
+        """
         _refuse_measures(*paths)
         with _columns_typed("--run-columns" if self.run_columns else "--columns"):
             columns = self.run_columns or columns_for(self.columns, What.RUN)
@@ -186,6 +191,8 @@ class DataOptions(Options):
                 for path in paths
             ]
         _name_apart(runs, paths)
+        if says_order:
+            say_notes(notes_on_order(runs))
         return self._documents(runs)
 
     def hold_both(self, paths: Sequence[str]) -> bool:

@@ -127,7 +127,7 @@ class Aligned:
         for query, system in outside(values, *ends)[:1].tolist():
             name, query_id = self.names[system], self.query_ids[query]
             raise InputError(
-                f"{name}: {measure} of query {query_id!r:.80} is {values[query, system]:g}: "
+                f"{name}: {measure} of query {query_id!r:.80} is {values[query, system]:.10g}: "
                 f"expected a score from {ends[0]:g} to {ends[1]:g}",
                 source=files.get(name),
                 hint=hint,

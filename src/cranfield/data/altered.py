@@ -208,7 +208,10 @@ class Altered(Documents):
                 ids, source = places.ids.to_texts(), named(self.sources)
                 run_ids = run_queries.to_texts()
                 raise no_common_query(self.name, run_ids, "the exclusions", ids, source)
-        note = removal_note(sum(n_rows), run.rows.length or 0)
+        is_empty = isinstance(docs, dict | list) and not any(
+            docs.values() if isinstance(docs, dict) else docs
+        )
+        note = removal_note(sum(n_rows), run.rows.length or 0, nothing_excluded=is_empty)
         run.rows.notes = (*run.rows.notes, note)
         warn_of([note])
         return run
@@ -527,11 +530,11 @@ def _is_table(given: Any) -> bool:
     return are_rows or is_table(given)
 
 
-def removal_note(n_before: int, n_left: int) -> Note:
-    """Say how many rows were removed; a warning if none was."""
+def removal_note(n_before: int, n_left: int, *, nothing_excluded: bool = False) -> Note:
+    """Say how many rows were removed; a warning if none was, of some that were to be."""
     n, all_rows = n_before - n_left, number_of(n_before, "row")
     text = f"{n:,} of {all_rows} removed: {n_left:,} of {all_rows} left."
-    if n:
+    if n or nothing_excluded:
         return Note("without", "info", text, count=n)
     return Note("without", "warning", f"{text} Are ids written in the same way?", count=0)
 

@@ -295,7 +295,8 @@ def own_judgments(met: Met, severity: Severity = "warning") -> Iterator[Note]:
         return
     text = "the judgments seem to be given as a run: "
     is_of_one_grade = qrels.grade.min() == qrels.grade.max()
-    if is_copy and (seen.n_hits >= _FEWEST or not is_of_one_grade):
+    is_long = seen.n_hits >= _FEWEST and seen.n_several > 0
+    if is_copy and (is_long or not is_of_one_grade):
         text += "its documents are the same, its numbers grades"
         yield Note("qrels-as-run", severity, text, count=seen.n_hits)
     elif not is_copy and is_of_one_grade:
@@ -428,12 +429,12 @@ _BLOCKS_LOOKED_AT = 2
 _DICTS_LOOKED_AT = 20  # queries of three documents or more
 
 
-def _look_at_dict(nested: Nested, qrels: Qrels) -> Look:
+def _look_at_dict(nested: Nested, query_ids: Iterable[str]) -> Look:
     """Look at the scores of a dict, unless its first queries show that they are in no such order.
 
-    The scores of queries without judgments are not looked at: nobody has checked them.
+    The scores of other queries are not looked at: without judgments, nobody has checked them.
     """
-    rankings = [docs.values() for docs in map(nested.get, qrels.query_ids) if docs]
+    rankings = [docs.values() for docs in map(nested.get, query_ids) if docs]
     n_odd = n_first = 0
     for scores in islice((scores for scores in rankings if len(scores) > 2), _DICTS_LOOKED_AT):
         n_first, n = n_first + 1, len(scores)
@@ -462,7 +463,12 @@ def _scores_are_grades(run: Run) -> bool:
     return bool(small.all() and scores.any())  # lists have scores from 0 down
 
 
-def order_notes(qrels: Qrels, run: Run) -> Iterator[Note]:
+def notes_on_order(runs: Iterable[Run]) -> list[Note]:
+    """Return what is odd about the order of runs, for verbs whose results do not say it."""
+    return [note.of(run.name) for run in runs if run.has_scores for note in order_notes(None, run)]
+
+
+def order_notes(qrels: Qrels | None, run: Run) -> Iterator[Note]:
     """Say whether the scores of a run look like ranks or distances, or its ranks contradict them.
 
     Of a run that is no dict, the first blocks are looked at. Faults of the rank column itself do
@@ -470,7 +476,8 @@ def order_notes(qrels: Qrels, run: Run) -> Iterator[Note]:
     """
     if run.nested is not None:
         with contextlib.suppress(TypeError, ValueError):  # where one query is explained, of others
-            yield from _look_at_dict(run.nested, qrels).notes(run.rows)
+            query_ids = run.nested if qrels is None else qrels.query_ids
+            yield from _look_at_dict(run.nested, query_ids).notes(run.rows)
         return
     from cranfield.data.regroup import together
 

@@ -154,6 +154,11 @@ def level_scores(n: int, of: int, severity: Severity = "warning") -> Note:
     return Note("level-scores", severity, text, n, count=n)
 
 
+def list_notes(notes: Iterable[Note]) -> Iterator[Note]:
+    """Yield the notes that cells of lists became several documents."""
+    yield from (note for note in notes if note.code == "list-cells")
+
+
 def distance_note(column: str) -> Note:
     """Say that a run is ranked by the distances in a column."""
     text = f"Ranked by distance, the lowest first (column {column!r:.60})."

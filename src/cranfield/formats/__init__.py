@@ -46,7 +46,9 @@ def rows_of(
             return groups
         if what is What.RUN and _are_objects(data):
             listed = [as_row(query, its) for query, its in data.items()]
-            return apart(table_rows(listed, what, columns, errors), what, columns)
+            table = apart(table_rows(listed, what, columns, errors), what, columns)
+            table.names = ()  # it is no table, whose columns can be stated
+            return table
         has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
         graded = what is What.RUN or has_numbers
         try:

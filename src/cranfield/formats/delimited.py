@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 
 SEPARATORS = (b"\t", b",", b";", b"|")
 _QUOTE, _RETURN = 34, 13
+_ONE_LINE = (
+    "In TSV a row is one line: does a field in quotation marks hold a line break? Write CSV, JSON "
+    "or Parquet."
+)
 _QUOTED_FIELD = re.compile(rb'"((?:[^"]|"")*)"')
 
 
@@ -163,6 +167,7 @@ class Delimited(Lines):
                 fault = InputError(
                     f"expected {n_columns} columns, as the header has: {names:.200}; "
                     f"got {len(fields)}",
+                    hint=_ONE_LINE if self._separator == b"\t" and b'"' in raw else None,
                     kind="columns",
                 )
             elif n_lines - begin > 1 and (name := self._broken_id(fields)) is not None:

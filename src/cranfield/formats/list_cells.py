@@ -102,7 +102,8 @@ class ListRows(Rows):
         self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
         doc = rows.lists["doc"]
-        self._is_named = may_split(doc, rows.names, stated) or is_if_lists(doc, what)
+        is_field = doc.rpartition(".")[0] in rows.names  # of objects in lists
+        self._is_named = may_split(doc, rows.names, stated) or is_if_lists(doc, what) or is_field
 
     def beside(self, what: What, columns: ColumnsLike) -> Rows:
         """Return the rows of the same table with other columns."""
@@ -131,7 +132,8 @@ class ListRows(Rows):
             f"{number_of(n_rows, 'row')} became {number_of(n_documents, 'document')}."
         )
         if self._rows.is_text and plain_name(name) in NAMES["doc"]:
-            text += f" columns={{'doc_id': {name!r}}} (--columns doc_id={name}) reads texts as ids."
+            option = f"--{self._what.word}-columns doc_id={name}"
+            text += f" columns={{'doc_id': {name!r}}} ({option}) reads texts as ids."
         return Note("list-cells", "info", text, count=n_rows)
 
     def _block(self, cells: Cells, taken: "_Taken", faults: Faults) -> Block:

@@ -70,7 +70,8 @@ class WhiteSpace(Lines):
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._more):
                 more, hint = "", None if any_read else self._other_file(line.split(None, 6))
-                if hint is None and n > self._n_columns:
+                may_be_row = NUMBER.fullmatch(line.rsplit(None, 1)[-1])
+                if hint is None and n > self._n_columns and may_be_row:
                     more, hint = ": does an id hold white space?", _BLANKS_HINT
                 fault = self._fault(line, more, hint)
             elif n > self._n_columns and "rank" in self.columns:

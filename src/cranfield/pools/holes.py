@@ -9,11 +9,12 @@ import numpy as np
 from cranfield.arrays.ranked import Ints
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.measures import Measure, parse
-from cranfield.notes import Note
+from cranfield.notes import Note, warn_of
 from cranfield.options import Options, option, refuse_others, takes, whole
 from cranfield.orderings.coefficients import kendall
 from cranfield.progress import Watching, steps, watched
@@ -223,6 +224,7 @@ def holes(
         verb=holes,
     )
     several = {named.name: named} if isinstance(named, Run) else named
+    warn_of(notes_on_order(several.values()))
     if len(several) < 2:
         raise InputError(
             "one run: expected two or more, as each is compared with what the others found"

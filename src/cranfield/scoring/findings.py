@@ -13,7 +13,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.meeting import Meeting, own_judgments
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import distance_note, level_scores, mostly, nothing_judged
+from cranfield.data.run_notes import distance_note, level_scores, list_notes, mostly, nothing_judged
 from cranfield.data.spelling import affix_of, queries_spelt_otherwise
 from cranfield.errors import InputError
 from cranfield.formats.block import LeftOut
@@ -82,6 +82,7 @@ def about_qrels(qrels: Qrels) -> Iterator[Note]:
             "with judged nonrelevant documents (Bpref, infAP) mean little"
         )
         yield Note("one-grade", "info", text, count=1)
+    yield from list_notes(qrels.notes)
     queries = filter(is_odd_query, qrels.query_ids)
     yield from _odd_ids(chain(queries, filter(is_odd, chain(*qrels.doc_lists))))
     for source in qrels.sources if qrels.is_text else ():
@@ -159,6 +160,7 @@ def _about_rows(run: Run, scan: Scan, k: int) -> Iterator[Note]:
     if "score" not in run.numbers and _is_ranked(run) and not run.has_lists:
         by = "its rank column" if "rank" in run.numbers else "the order of its rows"
         yield Note("no-scores", "info", f"has no scores: it is ranked by {by}", count=1)
+    yield from list_notes(run.rows.notes)
     if run.rows.distance is not None:
         yield distance_note(run.rows.distance)
     line, row, query = scan.tied_at() if scan.tied_at else (None, None, None)

@@ -7,12 +7,13 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Unpack
 
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import CranfieldError, MeasureError, OptionError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
-from cranfield.notes import Note
+from cranfield.notes import Note, warn_of
 from cranfield.options import finite, refuse_others, takes
 from cranfield.progress import Watching, WatchingOptions, steps, watched
 from cranfield.render.numbers import number, number_of, or_none, signed
@@ -88,6 +89,7 @@ def conventions(
         (found,) = found.values()
     if not isinstance(found, Run):
         raise OptionError(f"{len(found)} runs: the conventions are compared on one")
+    warn_of(notes_on_order([found]))
     return SideBySide.of(judgments, found, wanted[0], wanted_value)
 
 
