@@ -20,7 +20,7 @@ _FRAMES = {
 
 
 def refuse_mixture(rows: Rows) -> None:
-    """Raise DuplicateError for a table in which a document, or a query's list, is of two systems.
+    """Raise DuplicateError if two systems of a table have the same document, or one query's list.
 
     That is looked for once, in the columns that are called as those of systems are.
     """

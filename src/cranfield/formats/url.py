@@ -22,8 +22,8 @@ def without_secrets(url: str) -> str:
 def local_path(path: str) -> str:
     """Return the path of a file on this machine for its `file://` URL; else the path, or URL.
 
-    >>> local_path("file:///tmp/my%20run.csv"), local_path("a.run"), local_path("s3://bucket/a.run")
-    ('/tmp/my run.csv', 'a.run', 's3://bucket/a.run')
+    >>> local_path("file:///runs/my%20run.csv"), local_path("a.run"), local_path("s3://bucket/a.run")
+    ('/runs/my run.csv', 'a.run', 's3://bucket/a.run')
     """
     match = _FILE.match(path)
     if match is None:
