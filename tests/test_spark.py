@@ -57,7 +57,9 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[A
     builder = sql.SparkSession.builder
     connect = request.param == "connect"
     if connect:
-        os.environ["SPARK_TESTING"] = "1"  # a free port, as another process may run these tests, too
+        os.environ["SPARK_TESTING"] = (
+            "1"  # a free port, as another process may run these tests, too
+        )
     builder = builder.remote("local[2]") if connect else builder.master("local[2]")
     options = {
         "spark.ui.enabled": "false",
