@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.commands import invoke
 
 import cranfield
 from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate, grades
@@ -445,3 +446,15 @@ def test_judged_only_counts_the_same_some_queries_at_a_time(tmp_path: Path) -> N
     paths = tmp_path / "a.qrels", tmp_path / "a.run"
     scores = evaluate(*paths, "RR", judged_only=True, buckets=2)
     assert [note.count for note in scores.notes if note.code == "judged-only"] == [2]
+
+
+@pytest.mark.parametrize("verb", ["holes", "tune", "conventions"])
+def test_results_about_something_else_warn_of_the_runs_too(verb: str, write: Any) -> None:
+    judgments = write("judged.tsv", qrels_csv("score"))
+    options = {
+        "tune": [judgments, "--folds", "2"],
+        "holes": [write("copy.tsv", qrels_csv("score"))],
+        "conventions": ["-m", "AP"],
+    }[verb]
+    said = invoke(verb, judgments, judgments, *options).output
+    assert "the judgments seem to be given as a run" in " ".join(said.split())

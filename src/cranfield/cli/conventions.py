@@ -52,7 +52,7 @@ def command(
     elif len(paths) == 1:
         raise data.refuse_alone(paths[0], "the conventions are compared on judgments and a run")
     else:
-        judgments, runs = data.read_qrels(paths[0]), data.read_runs(paths[1:], says_order=True)
+        judgments, runs = data.read_qrels(paths[0]), data.read_runs(paths[1:])
     if len(runs) > 1:
         raise click.UsageError(f"{len(runs)} runs: the conventions are compared on one.")
     show(conventions(judgments, runs[0], measures[0], value=value), form)

@@ -38,4 +38,4 @@ def command(
     refuse_two_inputs(qrels, *runs)
     chosen: Any = {**settings.unusual(), **judging.unusual()}
     judgments = data.read_qrels(qrels, judging.duplicates)
-    show(holes(judgments, data.read_runs(runs, says_order=True), measure, **chosen), form)
+    show(holes(judgments, data.read_runs(runs), measure, **chosen), form)

@@ -62,7 +62,7 @@ def command(
         format_to_write(target, None)
     chosen: Any = {**tuning.unusual(), **how.unusual(), **judging.unusual()}
     judgments = data.read_qrels(qrels, judging.duplicates)
-    found = tune(judgments, data.read_runs(runs, says_order=True), method, measure, **chosen)
+    found = tune(judgments, data.read_runs(runs), method, measure, **chosen)
     show(found, form)
     if target is not None:
         written = found.run.write(target)

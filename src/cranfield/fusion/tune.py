@@ -17,8 +17,8 @@ from cranfield.comparison.flips import SEED
 from cranfield.comparison.result import Pair, System
 from cranfield.comparison.settings import Settings, count_from
 from cranfield.comparison.significance import TIE
+from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_names import runs_of
@@ -357,7 +357,6 @@ def tune(
         duplicates=judging.duplicates,
         verb=tune,
     )
-    warn_of(notes_on_order(several.values()))
     over = how.over or ("weights" if METHODS[method].is_weighted else "parameter")
     settings, untuned = _grid(method, over, tuple(several), how, fusing)
     held = {name: run.only(queries=judged) for name, run in several.items()}
@@ -379,6 +378,7 @@ def tune(
     each = score_runs(judged, held, [wanted], judging)
     alone = {name: float(one[wanted]) for name, one in each.items()}
     notes = [
+        *list_warnings(judged, several.values()),
         *first.rows.notes,
         *held_out.notes,
         *_doubts(alone, float(of_held.mean()), rising=rising),

@@ -7,9 +7,8 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Ints
-from cranfield.data.judge import judge_all
+from cranfield.data.judge import judge_all, list_warnings
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, OptionError
@@ -224,7 +223,8 @@ def holes(
         verb=holes,
     )
     several = {named.name: named} if isinstance(named, Run) else named
-    warn_of(notes_on_order(several.values()))
+    run_warnings = list_warnings(judgments, several.values())
+    warn_of(run_warnings)
     if len(several) < 2:
         raise InputError(
             "one run: expected two or more, as each is compared with what the others found"
@@ -264,7 +264,7 @@ def holes(
         tau,
         settings,
         recipe,
-        tuple(_notes(several, unjudged)),
+        (*run_warnings, *_notes(several, unjudged)),
     )
 
 
