@@ -1179,7 +1179,10 @@ def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path, ca
         f"from cranfield import gate\ndef test_search():\n    {call.format(gate_call)}\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull]
-    run = subprocess.run([*command, str(test_file)], capture_output=True, text=True, timeout=300)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    run = subprocess.run(
+        [*command, str(test_file)], env=environment, capture_output=True, text=True, timeout=300
+    )
     assert run.returncode == 1, run.stdout
     if "require" in call:
         assert "GateFailed: new: FAIL" in run.stdout
