@@ -6,9 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("cranfield", deadline=None, derandomize=True, print_blob=True)
+# No deadline, and no check that data are made fast: a test may run on a busy machine.
+settings.register_profile(
+    "cranfield",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("cranfield")
 
 

@@ -38,7 +38,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
         "compare Comparison compare_collections CollectionComparison detectable power "
         "queries_needed seeds_needed",
     ),
-    "gate": ("Gate", "Decide whether a new system may be used.", "gate Gate Verdict"),
+    "gate": ("Gate", "Decide whether a new system may be used.", "gate Gate Verdict GateFailed"),
     "explain": (
         "Explain",
         "See why a score is what it is.",

@@ -106,7 +106,8 @@ def formats() -> str:
         of = "both" if len(column.of) > 1 else "runs" if What.RUN in column.of else "judgments"
         named.append(f"| `{column.public}`{meaning} | {of} | {', '.join(column.names)} |")
         for what, many in column.lists.items():
-            side = "runs" if what is What.RUN else "judgments"
+            sides = {What.RUN: "runs", What.QRELS: "judgments", What.EXCLUDED: "exclusions"}
+            side = sides[what]
             named.append(
                 f"| the same, with several in a cell | {side} | {', '.join(shortly(many))} |"
             )

@@ -91,7 +91,7 @@ def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) ->
             break
         seen += chunk
     os.close(master)
-    return process.wait(30), _BAR.sub("", seen.decode().replace("\r\n", "\n"))
+    return process.wait(60), _BAR.sub("", seen.decode().replace("\r\n", "\n"))
 
 
 def plain(text: str) -> str:

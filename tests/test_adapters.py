@@ -1,19 +1,22 @@
 """Other packages' objects and plug-in points, on objects of the same form (helpers/stand_ins.py).
 
 The packages themselves are too heavy to be installed for tests: scripts/adapters.py tries them.
-ir_measures is light: tests/oracles/test_provider.py has it. docs/how-to/adapters.md runs, as every
+tests/oracles/test_provider.py has ir_measures itself. docs/how-to/adapters.md runs, as every
 page does.
 """
 
 import doctest
 import importlib
 import logging
+import math
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import stand_ins
-from helpers.stand_ins import BEIR, Dataset, DatasetDict, Model
+from helpers.stand_ins import BEIR, Dataset, DatasetDict, IrMeasure, Model
 
 from cranfield import InputError, OptionError, Qrels, Run, evaluate
 from cranfield.formats.small.texts import texts_of
@@ -42,6 +45,61 @@ def collection(seed: int) -> tuple[dict[str, str], dict[str, str], dict[str, dic
         corpus,
         {q: {d: i % 3 for i, d in enumerate(docs)} for q, docs in judged.items()},
     )
+
+
+IR_MEASURES = {
+    name: IrMeasure(name.partition("@")[0], name)
+    for name in ("AP", "NumQ", "NumRet", "NumRel", "alpha_nDCG@5", "StRecall@5", "IPrec@0.1")
+}
+
+
+@pytest.fixture
+def ir_evaluator(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that makes cranfield's evaluator for ir_measures, of judgments."""
+    stand_ins.install_ir_measures(monkeypatch)
+    provider = importlib.import_module("cranfield.adapters.ir_measures").provider
+    return lambda qrels: provider.evaluator([*IR_MEASURES.values()], qrels)
+
+
+@pytest.mark.parametrize("extra", [{}, {"iter": "0"}, {"iteration": "0"}])
+def test_frames_without_iterations_have_one_subtopic(ir_evaluator: Any, extra: Any) -> None:
+    """As PyTerrier's, for its measures "official", "set" and "num_q"."""
+    qrels = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["a", "b"], "relevance": [1, 1]})
+    run = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["x", "a"], "score": [2.0, 1.0]})
+    gain, ideal = 1 / math.log2(3), 1 + (1 - 0.5) / math.log2(3)
+    assert ir_evaluator(qrels.assign(**extra)).values(run) == {
+        "AP": {"1": (1 / 2) / 2},
+        "NumQ": {"1": 1},
+        "NumRet": {"1": 2},
+        "NumRel": {"1": 2},
+        "alpha_nDCG@5": {"1": pytest.approx(gain / ideal)},
+        "StRecall@5": {"1": 1},
+        "IPrec@0.1": {"1": 1 / 2},
+    }
+
+
+def test_rows_without_iterations_have_one_subtopic(ir_evaluator: Any) -> None:
+    columns = ("query_id", "doc_id", "relevance")
+    rows: Any = [namedtuple("Qrel", columns)("1", "a", 1)]  # type: ignore[call-arg] # by name
+    dicts = [dict(zip(columns, row, strict=True)) for row in rows]
+    for qrels in (rows, dicts, iter(rows), {"1": {"a": 1}}):
+        assert ir_evaluator(qrels).values({"1": {"a": 1.0}})["NumQ"] == {"1": 1}
+
+
+def test_iterations_are_subtopics(ir_evaluator: Any) -> None:
+    row = {"query_id": "1", "doc_id": "a", "relevance": 1}
+    rows = [{**row, "iteration": "s1"}, {**row, "doc_id": "b", "iteration": "s2"}]
+    qrels = [namedtuple("Qrel", rows[0])(**row) for row in rows]
+    for several in (rows, qrels, pd.DataFrame(rows)):
+        values = ir_evaluator(several).values({"1": {"a": 1.0}})
+        assert values["StRecall@5"] == {"1": 1 / 2}
+
+
+def test_interpolated_precision_is_that_of_trec_eval_9(ir_evaluator: Any) -> None:
+    """Recall .1 of 12 documents takes floor(1.2 + .9) = 2 of them; in version 10, 1."""
+    qrels = {"q": {f"d{i}": 1 for i in range(12)}}
+    run = {"q": {"d1": 4.0, "x": 3.0, "d2": 2.0}}
+    assert ir_evaluator(qrels).values(run)["IPrec@0.1"] == {"q": 2 / 3}
 
 
 class Counts(Model):

@@ -163,8 +163,37 @@ def test_several_tables_are_several_systems(tmp_path: Path) -> None:
     done = invoke("evaluate", str(old), str(new), "-m", "RR", "--format", "json")
     runs = json.loads(done.stdout)["runs"]
     assert {one["run"]: one["all"]["RR"] for one in runs} == expected
-    done = invoke("evaluate", str(old), str(old), "-m", "RR", "--format", "json")
-    assert [one["run"] for one in json.loads(done.stdout)["runs"]] == ["old"]
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "compare", "gate", "report", "table"])
+def test_one_table_given_twice_is_two_systems_as_a_copy_is(tmp_path: Path, verb: str) -> None:
+    (tmp_path / "old.json").write_text(json.dumps(ROWS))
+    (tmp_path / "copy.json").symlink_to(tmp_path / "old.json")
+    old, link, dotted = (f"{tmp_path}/{name}" for name in ("old.json", "copy.json", "./old.json"))
+    options = ["--baseline", old, "--margin", "0.5"] if verb == "gate" else []
+    options += ["-o", str(tmp_path / "page.html")] if verb == "report" else ["--format", "csv"]
+    for files in ([old, old], [old, dotted], [old, link], [old, old, link]):
+        command = invoke(verb, *files, "-m", "RR", *options)
+        assert command.exit_code == 0, command.output
+        if verb == "evaluate":
+            assert command.stdout.count(",0.75") == len(files)
+        elif verb in ("compare", "report", "table"):
+            assert "Identical on all 2 queries" in command.output + command.stderr
+        else:
+            assert f"{old} (2),RR,PASS" in command.stdout
+    if verb == "gate":
+        assert invoke(verb, old, "-m", "RR", *options).exit_code == 0
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_one_table_in_memory_given_twice_is_compared_with_itself(make: Any) -> None:
+    table = make(ROWS)
+    comparison = compare(table, table, "RR")
+    assert comparison.aligned.names == ("run", "run (2)")
+    assert "identical" in codes(comparison)
+    assert gate(table, table, "RR", baseline="run", margin=0.5)["run (2)", "RR"].changed == 0
+    sides: Any = {"qrels": {"query_id": "question"}, "run": {"query_id": "question"}}
+    assert compare(table, table, "RR", columns=sides).aligned.names == ("run",)
 
 
 def test_tables_with_other_judgments_are_refused(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from cranfield.data.judged import Judged
 from cranfield.data.judging import Queries
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.measures import Plan
 from cranfield.extensions.whatif.bounds import Bounds, bounds_of
+from cranfield.measures import Plan
 
 Small = tuple[dict[str, int], list[str]]  # judgments, ranking
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from click.testing import CliRunner
 
 from cranfield import Qrels, Run, Scores, Systems, evaluate, read_qrels, read_run
 from cranfield.cli import cli
-from cranfield.extensions.scale import deal
 from cranfield.data.reader import open_qrels
 from cranfield.errors import (
     DuplicateError,
@@ -29,8 +27,9 @@ from cranfield.errors import (
     NothingSharedError,
     OptionError,
 )
-from cranfield.formats.block import SIZES
+from cranfield.extensions.scale import deal
 from cranfield.extensions.scale.options import Dealing
+from cranfield.formats.block import SIZES
 
 BUCKETS = [2, 16, 64]
 MEASURES = "nDCG@10 AP RR P@10 GMAP NumRet NumRel ERR@5 RBP Judged@10"
@@ -491,9 +490,9 @@ def test_a_command_that_is_ended_leaves_nothing(
         stderr=subprocess.PIPE,
     )
     with pipe.open("w") as writer:  # opens once the command reads
-        writer.write(files[1].read_text())
+        # More than a pipe holds: when it is written, nearly all of it has been read.
+        writer.write(files[1].read_text() + "\n" * (1 << 20))
         writer.flush()
-        time.sleep(0.2)
         process.send_signal(getattr(signal, kind))
         process.communicate(timeout=60)
     assert process.returncode != 0

@@ -332,6 +332,12 @@ def test_the_demonstration(tmp_path: Path) -> None:
     assert (tmp_path / "demo" / "qrels.txt").read_bytes() == demo.QRELS.read_bytes()
     (tmp_path / "file").write_text("")
     assert run("demo", "--save", "file", cwd=tmp_path).returncode == 2
+    (tmp_path / "half" / "bm25.run").mkdir(parents=True)
+    refused = run("demo", "--save", "half", cwd=tmp_path)
+    place = os.path.join("half", "bm25.run")
+    assert refused.stderr == f"Error: {place}: cannot be written: it is a directory\n"
+    refused = run("demo", "--save", os.path.join("file", "folder"), cwd=tmp_path)
+    assert refused.stderr.startswith(f"Error: {os.path.join('file', 'folder')}: cannot read or")
 
 
 def test_the_demonstration_collection_is_sound() -> None:

@@ -1,6 +1,7 @@
 """Clusters of queries: whole clusters are flipped, and errors are cluster-robust."""
 
 import json
+import time
 from dataclasses import replace
 from itertools import product
 from math import sqrt
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from cranfield.comparison.clusters import _looks_clustered
 from scipy import stats
 
 from cranfield import (
@@ -475,3 +477,12 @@ def test_json_has_the_clusters() -> None:
     assert found["clusters"] == list("aaabbccccdef")
     assert found["results"][0]["pairs"][0]["clusters"] == 6
     assert compare(BOTH).to_dict()["clusters"] is None
+
+
+@pytest.mark.parametrize("end", ["", "\n", "-", "--\n"])
+def test_ids_of_many_parts_take_time_as_they_are_long(end: str) -> None:
+    """It would be minutes where the time grows with the square of the length."""
+    query_ids = [f"{'a-' * 200_000}{i}{end}" for i in range(10)]
+    begin = time.process_time()
+    [*_looks_clustered(query_ids)]
+    assert time.process_time() - begin < 20

@@ -10,6 +10,7 @@ import pytest
 from helpers.commands import invoke
 
 from cranfield import InputError, OptionError, Qrels, collect, evaluate, pool, read_qrels
+from cranfield.formats.small.label_files import labels_in
 
 JUDGED = {"q1": {"x": 1}, "q2": {"x": 1}}
 RUNS = {"a": {"q1": ["d1", "d2", "d3"], "q2": ["d1", "d4"]}, "b": {"q1": ["d5", "d1"]}}
@@ -69,6 +70,35 @@ def test_label_studio_comes_back_with_who_labelled() -> None:
     assert {one.assessor for one in alone.assessors} == {"5"}
     with pytest.raises(OptionError, match=r"the labels are by ann@example\.org, 5"):
         collect(export, assessor="bob")
+
+
+IDS = {"query_id": "q1", "doc_id": "d1"}
+NO_LISTS: tuple[Any, ...] = (5, True, "abc", {"a": 1}, [5], ["abc"], [[]], [None])
+
+
+@pytest.mark.parametrize("value", NO_LISTS)
+@pytest.mark.parametrize("part", ["an annotation", "a result of an annotation", "a response"])
+def test_json_that_is_no_list_of_objects_is_refused(part: str, value: Any, tmp_path: Path) -> None:
+    records = {
+        "an annotation": {"data": IDS, "annotations": value},
+        "a result of an annotation": {"data": IDS, "annotations": [{"result": value}]},
+        "a response": {"fields": {}, "metadata": IDS, "responses": {"relevance": value}},
+    }
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([records[part]]))
+    for labels in (path, [records[part]]):
+        with pytest.raises(InputError, match=f"row 0: expected {part}, an object in a list, got"):
+            collect(labels)
+
+
+@pytest.mark.parametrize("value", [None, []])
+def test_a_task_without_annotations_has_no_label(value: Any) -> None:
+    for record in (
+        {"data": IDS, "annotations": value},
+        {"data": IDS, "annotations": [{"result": value}]},
+        {"fields": {}, "metadata": IDS, "responses": {"relevance": value}},
+    ):
+        assert [label.label for label in labels_in([record])] == [None]
 
 
 def test_label_studio_as_short_json() -> None:

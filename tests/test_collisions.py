@@ -17,6 +17,7 @@ from cranfield.arrays.byte_strings import FIXED
 from cranfield.arrays.ids import Ids
 from cranfield.data import match, order
 from cranfield.data.judge import judge
+from cranfield.formats.batches import BYTES
 
 N_WORDS = 11
 WORDS = [int.from_bytes(b"word %03d" % i, "little") | 0x20 for i in range(N_WORDS)]
@@ -141,7 +142,7 @@ def test_the_numbers_are_drawn_in_every_process() -> None:
 
 def table(ids: list[bytes], column: str) -> Any:
     numbers = np.arange(1, len(ids) + 1) if column == "relevance" else -np.arange(len(ids) * 1.0)
-    return pa.table({"query_id": [b"q"] * len(ids), "doc_id": ids, column: numbers})
+    return pa.table({"query_id": [b"q"] * len(ids), "doc_id": ids, column: numbers}, metadata=BYTES)
 
 
 @pytest.mark.parametrize("n_judged", [1, N // 2, N])
@@ -182,13 +183,16 @@ def test_hits_are_found_though_a_document_has_one_key_for_all_queries(
 
 
 def seconds(ids: list[bytes]) -> float:
-    """Return the least time of three that it takes to read and evaluate a run of these ids."""
+    """Return the least processor time of three that a run of these ids takes, to read and evaluate.
+
+    What other programs do at the same time does not count.
+    """
     qrels, run = table(ids, "relevance"), table(ids, "score")
     took = []
     for _ in range(3):
-        begin = time.perf_counter()
+        begin = time.process_time()
         evaluate(Qrels(qrels), Run(run), "AP")
-        took.append(time.perf_counter() - begin)
+        took.append(time.process_time() - begin)
     return min(took)
 
 
@@ -206,7 +210,7 @@ def test_queries_of_one_fixed_hash_that_stand_apart_are_brought_together() -> No
     twice = [*queries, *reversed(queries)]
     docs = [b"a"] * len(queries) + [b"b"] * len(queries)
     score = [1.0] * len(queries) + [2.0] * len(queries)
-    run = Run(pa.table({"query_id": twice, "doc_id": docs, "score": score}))
+    run = Run(pa.table({"query_id": twice, "doc_id": docs, "score": score}, metadata=BYTES))
     rows = {"query_id": [*queries, *queries], "doc_id": [b"a"] * N + [b"b"] * N}
-    qrels = Qrels(pa.table({**rows, "relevance": [1] * N + [0] * N}))
+    qrels = Qrels(pa.table({**rows, "relevance": [1] * N + [0] * N}, metadata=BYTES))
     assert evaluate(qrels, run, "RR")["RR"] == 1 / 2

@@ -928,8 +928,26 @@ def test_the_queries_that_change_most() -> None:
     most = found.changes("b", n=3)
     assert list(most.values()) == sorted(change.values(), key=lambda one: -abs(one))[:3]
     assert all(change[query] == value for query, value in most.items())
-    table = found.tables(changes=3)[-1]
-    assert {row[1] for row in table.rows} == set(most)
+
+
+def test_as_many_queries_that_get_worse_are_listed_as_of_those_that_get_better() -> None:
+    # All losses are smaller than all gains, and there are fewer of them.
+    comparison = compare(changing(20, 0.5, -0.1, 0.4, 0.3, -0.2, 0.2))
+    table = comparison.tables(changes=3)[-1]
+    assert [row[1] for row in table.rows] == ["q0004", "q0001", "q0000", "q0002", "q0003"]
+    assert table.title == [
+        "score   the queries that get worse most, the worst first, then those that get better most"
+    ]
+    assert any("--query q0004" in note for note in table.notes)
+    for text in (comparison.to_markdown(changes=1), comparison.to_latex(changes=1)):
+        (listed,) = (part for part in text.split("then those that get better most")[1:])
+        assert [query for query in ("q0004", "q0001", "q0000", "q0002") if query in listed] == [
+            "q0004",
+            "q0000",
+        ]
+    three = changing(20, 0.3, -0.1) | {"third": changing(20, -0.1, 0.3)["new"]}
+    rows = compare(three, all_pairs=True).tables(changes=1)[-1].rows
+    assert [row[1] for row in rows] == ["q0000", "q0001", "q0001", "q0000", "q0001", "q0000"]
 
 
 def test_queries_that_do_not_change_are_left_out_and_worse_ones_come_first() -> None:
@@ -939,8 +957,8 @@ def test_queries_that_do_not_change_are_left_out_and_worse_ones_come_first() -> 
     assert list(found.changes("new", only="worse")) == worse
     assert list(found.changes("new", only="better")) == better
     assert list(found.changes("new", only="worse", n=1)) == worse[:1]
-    shown = {n: [row[1] for row in found.tables(changes=n)[-1].rows] for n in (2, 20)}
-    assert shown == {2: ["q0003", "q0000"], 20: [*worse, *better]}
+    shown = {n: [row[1] for row in found.tables(changes=n)[-1].rows] for n in (1, 2, 20)}
+    assert shown == {1: ["q0003", "q0000"], 2: [*worse, *better], 20: [*worse, *better]}
     with pytest.raises(OptionError, match="only='lost' is not known"):
         found.changes("new", only="lost")  # type: ignore[arg-type]
     assert "No query changes." in str(compare(changing(12)).tables(changes=3)[-1].notes)
@@ -949,6 +967,9 @@ def test_queries_that_do_not_change_are_left_out_and_worse_ones_come_first() -> 
 def test_queries_that_change_go_by_what_is_better_and_by_what_is_compared() -> None:
     fewer = {name: {"LastRel": one} for name, one in changing(12, 0.3, -0.1).items()}
     assert list(compare(fewer).changes("new", only="worse")) == ["q0000"]
+    table = compare(fewer).tables(changes=1)[-1]
+    assert [(row[1], row[-1]) for row in table.rows] == [("q0000", "+0.3000"), ("q0001", "-0.1000")]
+    assert table.title[0].startswith("LastRel   the queries that get worse")
     # From 0.01 to 0.03 is a larger ratio than from 0.5 to 0.8.
     of_gmap = by_gmap(old=[0.5, 0.01, *[0.4] * 10], new=[0.8, 0.03, *[0.4] * 10])
     assert list(compare(of_gmap).changes("new", measure="AP")) == ["q0000", "q0001"]

@@ -17,6 +17,7 @@ from cranfield import (
     MeanExplanation,
     MeasureError,
     OptionError,
+    SetF,
     compare,
     conventions,
     correlate,
@@ -29,8 +30,8 @@ from cranfield import (
 from cranfield.comparison.settings import Missing
 from cranfield.data.judging import Judging
 from cranfield.errors import NothingSharedError
-from cranfield.measures.registry import DEFINITIONS
 from cranfield.extensions.tools.conventions import CONVENTIONS, convention_of
+from cranfield.measures.registry import DEFINITIONS
 
 # The names that the stored file has: tools, and what each was given: scores, or lists.
 TOOLS = {
@@ -216,6 +217,42 @@ def test_what_was_stated_stays() -> None:
     assert judged["AP(over='judged')@2"] == (1 / 3 + 1 / 2 + 0) / 3
     both = evaluate(QRELS, RUN, "AP@2", convention="sentence-transformers", queries="both")
     assert both.query_ids == ["q1", "q2", "q3"]
+
+
+def test_the_beta_of_ir_measures_is_a_square() -> None:
+    qrels, run = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ["a", "x"]}
+    precision, recall = 1 / 2, 1 / 3
+
+    def f_of(squared_beta: float) -> Any:
+        weighted = squared_beta * precision + recall
+        return pytest.approx((1 + squared_beta) * precision * recall / weighted)
+
+    for name, squared_beta in (
+        ("SetF", 1),
+        ("SetF(beta=2)", 2),
+        ("SetF(beta=4)", 4),
+        ("SetF(beta=2.25)", 2.25),
+        ("SetF(x=4)", 4),  # cranfield's own name of the square
+        ("set_F.4", 4),
+    ):
+        scores = evaluate(qrels, run, name, convention="ir_measures")
+        assert scores[name] == f_of(squared_beta), name
+    assert evaluate(qrels, run, "SetF(beta=2)")["SetF(beta=2)"] == f_of(4)
+
+
+def test_the_parameter_that_another_replaces_was_not_stated() -> None:
+    convention = convention_of("ir_measures")
+    assert convention.of(SetF(x=4)(beta=3)) == SetF(x=3)
+    assert convention.of(SetF(beta=3)(x=4)) == SetF(x=4)
+
+
+def test_interpolated_precision_of_ir_measures_is_that_of_trec_eval_9() -> None:
+    """Recall .1 of 12 documents takes floor(1.2 + .9) = 2 of them; in version 10, 1."""
+    qrels, run = {"q": {f"d{i}": 1 for i in range(12)}}, {"q": ["d1", "x", "d2"]}
+    scores = evaluate(qrels, run, "IPrec@0.1", convention="ir_measures")
+    assert scores["IPrec@0.1"] == 2 / 3
+    stated = evaluate(qrels, run, "IPrec(version=10)@0.1", convention="ir_measures")
+    assert stated["IPrec(version=10)@0.1"] == 1
 
 
 def test_measures_over_other_queries_stand_side_by_side() -> None:

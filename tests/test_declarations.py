@@ -154,6 +154,15 @@ def test_without_docstrings_an_explanation_has_no_empty_formula() -> None:
     shown = python("-m", "cranfield", "explain", "--grades", "3 0 1", "-m", "AP")
     assert "()" not in shown
     assert f"AP = A / B = {1 + 2 / 3:.6f} / 2" in shown
+    assert "AP: its formula and its source are missing here (python -OO, or" in shown
+
+
+@pytest.mark.parametrize(
+    "command", ["-h", "--help", "evaluate -h", "evaluate --help", "figure -h", "figure spread -h"]
+)
+def test_without_docstrings_the_help_says_so(command: str) -> None:
+    shown = python("-m", "cranfield", *command.split())
+    assert shown.count("(python -OO, or PYTHONOPTIMIZE=2, takes documentation away.") == 1
 
 
 OWN = """

@@ -460,3 +460,39 @@ def test_of_other_documents_nobody_asks_whether_they_fill_up_a_list() -> None:
     with pytest.raises(DuplicateError) as refused:
         evaluate({"q": ["7"]}, {"q": ["7", "1", "1"]}, "P@1")
     assert "fill" not in (refused.value.hint or "")
+
+
+# ---- a run that holds each document once ------------------------------------------------------
+
+
+REPEATED_ROWS = [("q", "b", 1.0), ("q", "a", 3.0), ("q", "b", 9.0)]
+
+
+@pytest.mark.parametrize(("kept", "rank_of_a"), [("first", 1), ("best", 2)])
+def test_a_run_keeps_one_row_of_each_document_as_judgments_do(
+    kept: Duplicates, rank_of_a: int
+) -> None:
+    run = Run(REPEATED_ROWS, "mine", duplicates=kept)
+    scores = evaluate({"q": {"a": 1}}, run, "RR")
+    assert scores["RR"] == 1 / rank_of_a
+    assert note_of(scores.notes, "duplicates").count == 1
+    both = compare({"q": {"a": 1}}, {"mine": run, "other": Run({"q": ["a"]})}, "RR")
+    assert "duplicates" in codes(both.data_notes)
+    assert run.name == "mine"
+
+
+def test_a_run_without_a_document_twice_stays_as_it_is() -> None:
+    run = Run(REPEATED_ROWS[:2], duplicates="best")
+    assert run.to_dict() == {"q": {"b": 1.0, "a": 3.0}}
+    assert "duplicates" not in codes(evaluate({"q": {"a": 1}}, run, "RR"))
+
+
+def test_queries_in_several_pieces_and_lists_keep_one_row_of_each_document() -> None:
+    rows = [("q", "b", 1.0), ("p", "b", 1.0), ("q", "b", 9.0)]
+    assert Run(rows, duplicates="best").to_dict() == {"q": {"b": 9.0}, "p": {"b": 1.0}}
+    assert Run({"q": ["a", "b", "a"]}, duplicates="first").to_dict() == {"q": {"a": -1, "b": -2}}
+
+
+def test_what_a_run_keeps_of_a_document_is_checked() -> None:
+    with pytest.raises(OptionError, match="duplicates='last' is not known"):
+        Run(REPEATED_ROWS, duplicates="last")  # type: ignore[arg-type] # on purpose

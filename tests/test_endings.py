@@ -77,6 +77,92 @@ def test_a_signal_leaves_no_file(command: str, code: str, name: str, tmp_path: P
     assert os.listdir(folder) == []
 
 
+# In the place of a command: a signal comes while a file is written, and then nothing ends.
+LOSING = """
+import signal, sys, weakref
+import cranfield.cli.measures
+from cranfield.formats.source import written
+
+def raise_signal(*_):
+    signal.raise_signal(getattr(signal, signal_name))
+
+class Thing:
+    __del__ = raise_signal
+
+class Reader:
+    def __del__(self):
+        sys.stdin.read()
+
+class Field:
+    __set_name__ = raise_signal
+
+def refer():
+    target = set()
+    return weakref.ref(target, raise_signal)
+
+def clear():
+    try:
+        raise_signal()
+    except BaseException:
+        print("lost", flush=True)
+
+def write_for_ever(**_):
+    with written(path) as stream:
+        stream.write(b"half")
+        stream.flush()
+        {lose}
+        sys.stdin.read()
+
+*_, path, signal_name = sys.argv
+del sys.argv[-2:]
+cranfield.cli.measures.command.callback = write_for_ever
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("named", ["", NAMED])
+@pytest.mark.parametrize(
+    "lose",
+    ["Thing()", "Thing(); Reader()", "refer()", "type('Class', (), {'field': Field()})"],
+)
+def test_a_signal_that_python_ignores_ends_the_command(
+    lose: str, named: str, name: str, tmp_path: Path
+) -> None:
+    """As it does where it comes in `__del__` or at the end of an import."""
+    (folder := tmp_path / "folder").mkdir()
+    code = named + LOSING.replace("{lose}", lose) + MAIN
+    arguments = ("measures", str(folder / "out.csv"), name)
+    with started(code, *arguments, folder=folder) as process:
+        process.wait(PATIENCE)
+        assert process.stderr is not None
+        printed = process.stderr.read().decode()
+    word = "Interrupted" if name == "SIGINT" else "Ended by a signal"
+    assert printed == f"{word}: what was not finished is undone.\n"
+    assert process.returncode == -getattr(signal, name)
+    assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_second_signal_ends_the_command(second: signal.Signals, tmp_path: Path) -> None:
+    code = LOSING.replace("{lose}", "clear()") + MAIN
+    arguments = ("measures", str(tmp_path / "out.csv"), "SIGTERM")
+    with started(code, *arguments, folder=tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"lost\n"
+        process.send_signal(second)
+        process.wait(PATIENCE)
+    assert process.returncode in (-second, -signal.SIGTERM)
+
+
+def test_a_signal_that_was_lost_is_the_status_at_the_end(tmp_path: Path) -> None:
+    code = LOSING.replace("{lose}", "clear()") + MAIN
+    arguments = ("measures", str(tmp_path / "out.csv"), "SIGTERM")
+    with started(code, *arguments, folder=tmp_path) as process:
+        _, printed = process.communicate(timeout=PATIENCE)
+    assert process.returncode == -signal.SIGTERM
+    assert printed == b"Ended by a signal: what was not finished is undone.\n"
+
+
 def test_python_leaves_no_half_written_file(tmp_path: Path) -> None:
     code = (
         "import sys; from cranfield.formats.source import written\n"
@@ -150,6 +236,42 @@ def test_a_file_is_replaced_when_it_is_whole(
         file.writelines([b"third", "no bytes"])  # type: ignore[list-item] # what is wrong
     assert path.read_bytes() == b"second"
     assert os.listdir(tmp_path) == ["a.csv"]
+
+
+def test_a_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is what a link to it leads to. `root`, who may write everything, is asked here, too."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"first")
+    path.chmod(0o444)
+    (tmp_path / "link.csv").symlink_to(path)
+    mode_allows = lambda place, mode: bool(os.stat(place).st_mode & 0o222)  # noqa: E731
+    monkeypatch.setattr(os, "access", mode_allows)
+    for target in (str(path), str(tmp_path / "link.csv"), path.as_uri()):
+        with (
+            pytest.raises(
+                InputError, match=r"a\.csv: cannot be written: Permission|link\.csv: cann"
+            ),
+            written(str(target)),
+        ):
+            pass
+    assert path.read_bytes() == b"first"
+    path.chmod(0o644)
+    with written(path) as stream:
+        stream.write(b"second")
+    assert path.read_bytes() == b"second"
+
+
+def test_an_error_of_the_system_names_the_file(tmp_path: Path) -> None:
+    code = (
+        "import cranfield.cli.measures as m\n"
+        "def broken(**_): open('/no/such/folder/file')\n"
+        "m.command.callback = broken\n" + MAIN
+    )
+    with started(code, "measures", folder=tmp_path) as process:
+        _, printed = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2
+    problem = "cannot read or write: No such file or directory"
+    assert printed.decode() == f"Error: /no/such/folder/file: {problem}\n"
 
 
 # ---- devices without an end --------------------------------------------------------------------

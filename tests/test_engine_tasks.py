@@ -1,6 +1,7 @@
 """What the tasks of an engine do, without an engine: each query's bits, and exact totals."""
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -176,9 +177,6 @@ def test_a_table_of_arrays_is_scored_batch_by_batch() -> None:
     for row in found.to_pylist():
         assert {name: row[name] for name in ("RR", "R@5")} == expected[row["query_id"]]
         assert row["kind"] == "a"
-    wrong = pa.table({"query_id": ["a"], "doc_id": ["b"], "relevance": [1], "score": [1.0]})
-    with pytest.raises(InputError, match="are two DataFrames"):
-        list(rows_of_arrays(task("RR", by=None, keep=()), None, iter(wrong.to_batches())))
 
 
 def test_what_is_wrong_with_rows_names_query_and_document() -> None:
@@ -201,6 +199,39 @@ def test_what_is_wrong_with_rows_names_query_and_document() -> None:
     assert lost.num_rows == 0
     with pytest.raises(InputError, match="above top_grade=2"):
         of_bucket(task("ERR", top_grade=2), table_of_judgments(QUERIES), table_of_runs(QUERIES))
+
+
+BAD_ROWS = {
+    "null score": ("run", "score", None, "got None (query 'q20', document 'BAD')"),
+    "NaN": ("run", "score", float("nan"), "got nan (query 'q20', document 'BAD')"),
+    "null query of the run": ("run", "query_id", None, "(query None, document 'BAD')"),
+    "null document of the run": ("run", "doc_id", None, "(query 'q20', document None)"),
+    "null query of the judgments": ("qrels", "query_id", None, "(query None, document 'BAD')"),
+    "null document of the judgments": ("qrels", "doc_id", None, "(query 'q20', document None)"),
+    "null grade": ("qrels", "relevance", None, "got None (query 'q20', document 'BAD')"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_a_bad_row_is_named_by_query_and_document(case: str) -> None:
+    side, column, value, said = BAD_ROWS[case]
+    tables = {"qrels": table_of_judgments(["q20"]), "run": table_of_runs(["q20"])}
+    rows = tables[side].to_pylist()
+    bad = {**rows[3], "doc_id": "BAD", column: value}
+    tables[side] = pa.Table.from_pylist([*rows, bad], tables[side].schema)
+    with pytest.raises(InputError, match=re.escape(said)):
+        of_bucket(task("RR"), tables["qrels"], tables["run"])
+
+
+def test_two_systems_in_a_bucket_are_asked_about_with_what_spark_takes() -> None:
+    judged, ranked = table_of_judgments(["q20"]), table_of_runs(["q20"])
+    for duplicates in ("refuse", "best"):
+        job = task("RR", by=None, judging=Judging(duplicates=duplicates))
+        with pytest.raises(InputError, match="state their column: by='system'") as caught:
+            of_bucket(job, judged, ranked)
+        assert "column 'system' has 2 values, and document" in str(caught.value)
+    alone = ranked.filter(pa.compute.equal(ranked["system"], "old"))
+    assert of_bucket(task("RR", by=None), judged, alone).num_rows == 1
 
 
 def test_what_is_kept_belongs_to_the_query() -> None:

@@ -10,10 +10,10 @@ from scipy.stats import norm
 
 from cranfield import compare
 from cranfield.arrays.ranked import Floats
-from cranfield.extensions.bounded.betting import BETS, Reach, bounded, wealth
 from cranfield.comparison.edgeworth import upper_tail
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.sequential import STOP
+from cranfield.extensions.bounded.betting import BETS, Reach, bounded, wealth
 
 
 def cumulants(values: Floats) -> tuple[float, float, float]:

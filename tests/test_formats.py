@@ -86,10 +86,20 @@ RUNS: dict[str, tuple[str, str | bytes, Found]] = {
     "bars": ("run", "qid|docno|score\nq1|d1|1.5\nq1|d2|2\n", TWO),
     "tsv": ("run.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1.5\nq1\td2\t2\n", TWO),
     "csv, separator in an id": ("a.csv", 'qid,docno,score\nq1,"d,1",1\n', {"q1": {"d,1": 1}}),
-    "csv, line end in an id": (
+    "csv, line ends in a text": (
         "a.csv",
-        'qid,docno,score\nq1,"d\n1",1\nq1,"d\r\n2",2\n\nq2,"\n",3\n',
-        {"q1": {"d\n1": 1, "d\r\n2": 2}, "q2": {"\n": 3}},
+        'qid,docno,score,text\nq1,d1,1,"a\nb"\nq1,d2,2,"a\r\nb"\n\nq2,d3,3,"\n"\n',
+        {"q1": {"d1": 1, "d2": 2}, "q2": {"d3": 3}},
+    ),
+    "tsv, quotation marks that are characters": (
+        "a.tsv",
+        'qid\tdocno\tscore\nq1\t"Heroes\t1\nq1\tb"\t2\nq1\t"x" (album)\t3\nq2\t"\t4\n"q\t3"\t5\n',
+        {"q1": {'"Heroes': 1, 'b"': 2, '"x" (album)': 3}, "q2": {'"': 4}, '"q': {'3"': 5}},
+    ),
+    "tsv, quotation marks around fields": (
+        "a.tsv",
+        'qid\tdocno\tscore\n"q1"\t"d1"\t"1"\nq1\t"a ""b"""\t2\nq1\t"c\td"\t3\n',
+        {"q1": {"d1": 1, 'a "b"': 2, "c\td": 3}},
     ),
     "csv, quotation marks in ids": (
         "a.csv",
@@ -327,7 +337,7 @@ def test_a_column_stated_as_the_rank_is_no_score(name: str, tmp_path: Path) -> N
     assert run({"rank": "score"}).numbers == {"rank"}
     ranked = evaluate(qrels, run({"rank": "score"}), "RR")  # and there is no warning
     assert ranked["RR"] == 1 / 1
-    with pytest.warns(CranfieldWarning, match="--run-columns rank="):
+    with pytest.warns(CranfieldWarning, match="--columns rank="):
         assert evaluate(qrels, run(), "RR")["RR"] == 1 / 3
     assert run({"rank": 3, "query_id": 1, "doc_id": 2}).numbers == {"rank"}
     with pytest.raises(InputError, match="has no column for 'doc_id': 'doc_id' is stated as score"):
@@ -479,13 +489,17 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
         *("a.csv", 'qid,docno,score\nq,b,1\nq,"a"x,1\n', 3),
         *("quotation mark", 'q,"a"x,1'),
     ),
-    "tsv, after the quote": (
-        *("a.tsv", 'qid\tdocno\tscore\nq\t"Heroes" (album)\t1\n', 2),
-        *("quotation mark", '"Heroes" (album)'),
-    ),
     "csv, behind quoted lines": (
-        *("a.csv", 'qid,docno,score\nq,"a\nb",1\nq,c,x\n', 4),
-        *("expected a number", "q,c,x"),
+        *("a.csv", 'qid,docno,text,score\nq,a,"a\nb",1\nq,c,,x\n', 4),
+        *("expected a number", "q,c,,x"),
+    ),
+    "csv, a line break in a document's id": (
+        *("a.csv", 'qid,docno,score\nq,a,1\nq,"b\nq,c",1\n', 3),
+        *("'docno' holds a line break (lines 3 to 4)", 'q,"b'),
+    ),
+    "csv, a line break in a query's id": (
+        *("a.csv", 'qid;docno;score\n"q\r\n2";"a";1\n', 2),
+        *("'qid' holds a line break (lines 2 to 3)", '"q'),
     ),
     "csv, null byte": (
         *("a.csv", "qid,docno,score\n" + "q,a,1\n" * 1000 + "q,b\0,1\n", 1002),
@@ -636,6 +650,13 @@ def test_an_error_late_in_a_large_json_file_names_its_place(separator: str, writ
     assert len(caught.value.text) < 300
 
 
+@pytest.mark.parametrize("row", ["1\t0\tNew York\t1\n", "1\t0\tmy doc 1\t1\n"])
+def test_blanks_in_ids_of_judgments_get_the_hint_of_runs(row: str, write: Any) -> None:
+    with pytest.raises(InputError, match="does an id hold white space") as caught:
+        qrels_of(write("a.qrels", row + "2\t0\tRome\t1\n"))
+    assert caught.value.hint == "Write such ids in CSV, JSON, Parquet or Arrow."
+
+
 @pytest.mark.parametrize(("name", "content", "line", "said"), BAD_QRELS.values(), ids=BAD_QRELS)
 def test_bad_qrels_are_refused_with_file_and_line(
     name: str, content: str, line: int, said: str, write: Any
@@ -660,8 +681,8 @@ SKIPPED: dict[str, tuple[str, str, Found, int, int]] = {
     "csv": (
         "a.csv",
         'qid,docno,score\nq,a,9\nq,,1\nq,b\nq,c,y\nq,"d\n",7\nq,e,7,7\n',
-        {"q": {"a": 9, "d\n": 7}},
-        4,
+        {"q": {"a": 9}},
+        5,
         3,
     ),
     "csv, a quote left open": (

@@ -4,8 +4,9 @@ The same as scripts/fuzz.py, which looks further, for those who have no Atheris.
 """
 
 import random
+import signal
+import subprocess
 import sys
-import time
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
@@ -21,7 +22,10 @@ from cranfield.formats.block import Order
 
 GOOD = fuzz.good()
 CASES = GOOD | fuzz.odd()
-READ_IN = settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+READ_IN = settings(
+    max_examples=300,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 @READ_IN
@@ -191,9 +195,27 @@ def test_without_atheris_it_says_what_to_install(
     assert "pip install '.[fuzz]'" in capsys.readouterr().err
 
 
+def work_for_ever(*_: Any, **__: Any) -> None:
+    """Take time of the processor, which ends only by a signal."""
+    while True:
+        pass
+
+
 def test_what_takes_too_long_is_a_fault() -> None:
-    with pytest.raises(TimeoutError), bounded(0.05):
-        time.sleep(5)
+    with pytest.raises(TimeoutError, match=r"took longer than 0\.05 seconds"), bounded(0.05):
+        work_for_ever()
+
+
+def test_what_waits_for_ever_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuzz, "PATIENCE", 0.05)
+    with pytest.raises(TimeoutError, match=r"did not end within 0\.05 seconds"), bounded(60):
+        signal.pause()
+
+
+def test_the_time_of_other_programs_is_no_fault() -> None:
+    code = "import time\nwhile time.process_time() < 1: pass"
+    with bounded(0.5):
+        subprocess.run([sys.executable, "-c", code], check=True)
 
 
 LARGE = list(islice(fuzz.large(1), 3 + 8 * len(fuzz.STRETCHES)))
@@ -222,7 +244,7 @@ def test_every_kind_of_input_of_megabytes_is_made() -> None:
 def test_a_large_input_that_takes_too_long_is_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(fuzz.READERS, "run", lambda path, **options: time.sleep(5))
+    monkeypatch.setitem(fuzz.READERS, "run", work_for_ever)
     assert fuzz.check_large(0, 1, tmp_path, limit=0.05, least=1) == 1
     assert "took longer than 0.05 seconds" in capsys.readouterr().out
     kept = fuzz.Case.decode((tmp_path / "large-0").read_bytes())

@@ -1,7 +1,12 @@
 """Non-inferiority and equivalence: verdicts, limits, p-values, exit status."""
 
+import copy
 import json
 import math
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
@@ -16,14 +21,24 @@ from helpers.vectors import CASE_A
 from helpers.vectors import CASE_E as E
 from scipy import stats
 
-from cranfield import Gate, InputError, OptionError, Verdict, demo, evaluate, gate, queries_needed
+from cranfield import (
+    Gate,
+    GateFailed,
+    InputError,
+    OptionError,
+    Verdict,
+    demo,
+    evaluate,
+    gate,
+    queries_needed,
+)
 from cranfield.cli import cli
-from cranfield.extensions.bounded.betting import Reach, bounded
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.noninferiority import Question, hold
 from cranfield.comparison.randomization import one_sided
 from cranfield.comparison.settings import GateSettings, GateTest
 from cranfield.errors import CranfieldWarning
+from cranfield.extensions.bounded.betting import Reach, bounded
 
 # What is reported of a verdict is asserted by its code, where it matters.
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
@@ -382,7 +397,7 @@ def test_every_measure_must_pass() -> None:
 
 
 def test_less_may_be_better() -> None:
-    data = {"old": {"Unjudged@10": scores(A)}, "new": {"Unjudged@10": scores([a - 5 for a in A])}}
+    data = {"old": {"Unjudged@10": scores([a + 5 for a in A])}, "new": {"Unjudged@10": scores(A)}}
     found = gate(data, baseline="old", margin=0.01)
     assert str(found.verdicts[0]) == "PASS, better"
     assert found.verdicts[0].difference == pytest.approx(0.05)
@@ -520,7 +535,7 @@ def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> No
         ("--difference 0.1", "--difference needs --sd"),
         ("--width 1 --sd 1 --n-queries 9", "with --n-queries, say one of --effect"),
         ("--difference 1 --n-queries 9", "--difference needs --sd"),
-        ("--difference 1 --sd 0 --n-queries 9", "--difference needs --sd"),
+        ("--difference 1 --sd 0 --n-queries 9", "--sd 0: expected a number above 0"),
         ("--effect 0.3 --sd 1", "--effect goes without --sd"),
         ("--effect 0.3 --sd 1 --n-queries 9", "--effect goes without --sd"),
         ("--effect 0", "--effect=0: no number of queries is enough"),
@@ -752,14 +767,16 @@ def test_bounded_needs_a_range() -> None:
 
 
 def test_scores_out_of_the_range_are_refused() -> None:
+    test: Any
     for test in ("bounded", "t"):
         with pytest.raises(InputError, match=r"left: score of query 'q001' is 1.5: expected a"):
             judged([50, 150], [50, 50], 0.1, test=test, range=(0, 1))
     in_percent = {name: {"nDCG@10": {"q1": 40.0, "q2": 60.0}} for name in ("old", "new")}
-    with pytest.raises(InputError, match=r"is 40: expected a score from 0 to 1"):
-        gate(in_percent, baseline="old", margin=2, test="bounded")
-    assert gate(in_percent, baseline="old", margin=2).outcome == "PASS"
-    gate(in_percent, baseline="old", margin=2, test="bounded", range=(0, 100))
+    for test in ("bounded", "randomization", "t"):
+        with pytest.raises(InputError, match=r"is 40: expected a score from 0 to 1"):
+            gate(in_percent, baseline="old", margin=0.02, test=test)
+    with pytest.raises(InputError, match=r"is 0\.6: expected a score from 0 to 0\.5"):
+        gate(in_percent, baseline="old", margin=0.02, range=(0, 0.5), percent=True)
 
 
 def test_bounded_where_less_is_better() -> None:
@@ -797,7 +814,9 @@ def test_the_least_p_value_of_so_many_queries() -> None:
         assert GateSettings().way.least_p(GateSettings(), n) == 2.0**-n
         # Every query wins as much as was put on it.
         made = sum((1 + (g - 0.5) / 100) ** n for g in range(1, 101)) / 100
-        assert GateSettings(test="bounded").way.least_p(GateSettings(test="bounded"), n) == pytest.approx(1 / made)
+        assert GateSettings(test="bounded").way.least_p(
+            GateSettings(test="bounded"), n
+        ) == pytest.approx(1 / made)
     assert GateSettings().way.least_p(GateSettings(flips=99), 30) == 1 / 100
 
 
@@ -1103,6 +1122,77 @@ def test_a_baseline_that_cannot_be_worse_is_warned_of() -> None:
         assert [note.code for note in found.notes if note.is_grave] == ["baseline-at-worst"]
 
 
+# ---- in a test ----------------------------------------------------------------------------------
+
+
+def reaching(mean: float, **options: Any) -> Gate:
+    """A gate of a system whose mean is 0.5."""
+    scores_of = {"new": {"R@5": {"q1": 0.25, "q2": 0.75}}}
+    return gate(scores_of, at_least={"R@5": mean}, **options)
+
+
+def test_a_gate_is_true_if_it_passed() -> None:
+    assert reaching(0.5)
+    assert not reaching(0.51)
+    undecided = {"limit": True, "test": "t"}
+    assert [
+        bool(reaching(0.4, **undecided, undecided=counted)) for counted in (None, "pass", "fail")
+    ] == [False, True, False]
+
+
+def test_require_returns_a_gate_that_passed() -> None:
+    passed = reaching(0.5)
+    assert passed.require() is passed
+
+
+def test_require_raises_the_verdict_its_numbers_and_how_to_explain_them() -> None:
+    with pytest.raises(GateFailed) as failure:
+        reaching(0.6).require()
+    first, *others = str(failure.value).splitlines()
+    assert isinstance(failure.value, AssertionError)
+    assert first == "new: FAIL"
+    assert any(line.split() == ["new", "R@5", "FAIL", "0.5000", "0.6"] for line in others)
+    assert others[-1].startswith("Why: cranfield explain ... -m R@5 --query q1")
+    with pytest.raises(GateFailed, match=r"^left: FAIL\n(.*\n)*.* 0\.1000 +-0\.4000 "):
+        judged([10] * 10, [50] * 10, 0.02).require()
+
+
+def test_require_names_the_outcome_of_each_system() -> None:
+    scores_of = {name: {"q1": mean} for name, mean in [("a\x1b", 0.4), ("b", 0.6), ("c", 0.1)]}
+    with pytest.raises(GateFailed) as failure:
+        gate(scores_of, at_least={"score": 0.5}).require()
+    assert str(failure.value).splitlines()[0] == "a\\x1b: FAIL, b: PASS, c: FAIL"
+
+
+def test_a_failed_gate_can_be_pickled_and_copied() -> None:
+    with pytest.raises(GateFailed) as failure:
+        reaching(0.6).require()
+    pickled = pickle.loads(pickle.dumps(failure.value))  # noqa: S301 - its own
+    for again in (pickled, copy.deepcopy(failure.value)):
+        assert type(again) is GateFailed
+        assert str(again) == str(failure.value)
+
+
+@pytest.mark.parametrize("call", ["assert {}", "{}.require()"])
+def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path, call: str) -> None:
+    gate_call = "gate({'new': {'R@5': {'q1': 0.25, 'q2': 0.75}}}, at_least={'R@5': 0.6})"
+    test_file = tmp_path / "test_search.py"
+    test_file.write_text(
+        f"from cranfield import gate\ndef test_search():\n    {call.format(gate_call)}\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    run = subprocess.run(
+        [*command, str(test_file)], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 1, run.stdout
+    if "require" in call:
+        assert "GateFailed: new: FAIL" in run.stdout
+        assert "R@5       FAIL      0.5000        0.6" in run.stdout
+        assert "Why: cranfield explain" in run.stdout
+        assert "verdict.py" not in run.stdout  # the trace ends in the test
+
+
 # ---- on the command line ------------------------------------------------------------------------
 
 
@@ -1111,10 +1201,10 @@ def run_gate(*arguments: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def saved_scores(folder: Path, name: str, values: Sequence[float]) -> str:
+def saved_scores(folder: Path, name: str, values: Sequence[float], measure: str = "nDCG@10") -> str:
     path = folder / f"{name}.csv"
     rows = [f"q{i},{value}" for i, value in enumerate(values)]
-    path.write_text("\n".join(["query_id,nDCG@10", *rows]) + "\n")
+    path.write_text("\n".join([f"query_id,{measure}", *rows]) + "\n")
     return str(path)
 
 
@@ -1164,8 +1254,8 @@ def test_queries_that_changed_are_listed_on_the_command_line() -> None:
 
 
 def test_ranges_on_the_command_line(tmp_path: Path) -> None:
-    old = saved_scores(tmp_path, "old", [50.0] * 300)
-    new = saved_scores(tmp_path, "new", [50.0] * 298 + [49, 48])
+    old = saved_scores(tmp_path, "old", [50.0] * 300, "rating")
+    new = saved_scores(tmp_path, "new", [50.0] * 298 + [49, 48], "rating")
     judged = ["--saved", new, "--baseline", old, "--margin", "5", "--test", "bounded"]
     assert run_gate(*judged)[0] == 2
     status, shown, _ = run_gate(*judged, "--range", "0,100")

@@ -19,9 +19,9 @@ import pytest
 from scipy.stats import binom
 
 from cranfield.arrays.ranked import Floats
-from cranfield.extensions.bounded.betting import Reach, wealth
 from cranfield.comparison.noninferiority import Question, hold, outcome_of
 from cranfield.comparison.settings import GateSettings, GateTest
+from cranfield.extensions.bounded.betting import Reach, wealth
 
 pytestmark = pytest.mark.slow
 

@@ -74,6 +74,52 @@ def test_a_workflow_or_a_form_has_what_a_host_asks_for(path: Path) -> None:
         assert found["description"]
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "workflows").iterdir()), ids=lambda path: path.name
+)
+def test_an_action_is_pinned_by_its_hash(path: Path) -> None:
+    for line in path.read_text("utf-8").splitlines():
+        if "uses:" in line:
+            assert re.fullmatch(r" *- uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+
+
+def test_a_release_is_built_where_only_pinned_tools_are() -> None:
+    jobs = read(".github/workflows/release.yml")["jobs"]
+    commands = [step["run"] for step in jobs["build"]["steps"] if "run" in step]
+    installed = [command for command in commands if "install" in command]
+    assert len(installed) == 1
+    for requirement in installed[0].removeprefix("pip install ").split():
+        assert re.fullmatch(r"'\w+==[\d.]+'", requirement), requirement
+    assert "python -m build --no-isolation" in commands
+    assert jobs["publish"]["needs"] == ["test", "build"]
+    rights = {name: "id-token" in job.get("permissions", {}) for name, job in jobs.items()}
+    assert rights == {"test": False, "build": False, "publish": True}
+    assert not any("run" in step for step in jobs["publish"]["steps"])
+
+
+# Clocks that go on while other programs have the processor, and limits in their seconds.
+_CLOCK = re.compile(r"\btime\.(?:time|monotonic|perf_counter)(?:_ns)?\b|from[ ]time\b|[ ]now\(")
+_LIMIT = re.compile(
+    r"(?:\btimeout|PATIENCE|\bdeadline) *[=:] *(\d[\d_.]*)"
+    r"|\.(?:wait|join|get|result)\((\d[\d_.]*)\)"
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py"))],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_no_test_looks_at_a_clock_of_the_wall(path: Path) -> None:
+    """Time is that of the processor (`time.process_time`); a limit only ends what hangs."""
+    text = path.read_text("utf-8")
+    assert not _CLOCK.findall(text)
+    for found in _LIMIT.finditer(text):
+        assert float(found[1] or found[2]) >= 60, found[0]
+    for settings in re.findall(r"suppress_health_check=\[(.*?)\]", text, re.S):
+        assert "HealthCheck.too_slow" in settings
+
+
 def test_what_is_cited_is_this_version() -> None:
     cited = read("CITATION.cff")
     assert cited["version"] == cranfield.__version__

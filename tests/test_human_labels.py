@@ -672,11 +672,11 @@ def test_scores_that_people_lack_are_told(quiet: None) -> None:
     assert "These are the human scores" in str(error.value)
     percent = {name: {q: 100 * one for q, one in its.items()} for name, its in human.items()}
     of_ap = prediction_powered(
-        {name: {"AP": its} for name, its in model.items()},
-        human={name: {"AP": its} for name, its in percent.items()},
+        {name: {"mine": its} for name, its in model.items()},
+        human={name: {"mine": its} for name, its in percent.items()},
         missing="drop",
     )
-    one = of_ap.means["AP"]["a"]
+    one = of_ap.means["mine"]["a"]
     assert one.high is not None
     assert one.high > one.mean
     assert "Human scores: 1 of 12 queries left out" in str(of_ap)

@@ -62,7 +62,7 @@ CHOICES: dict[str, Sequence[Any]] = {
 }
 
 
-OF_FORMS = {"apart", "ranks-as-scores"}  # notes that some forms have alone
+OF_FORMS = {"apart", "ranks-as-scores", "scores-rise"}  # notes that some forms have alone
 
 
 # ---- the slow loop ------------------------------------------------------------------------------

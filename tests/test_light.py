@@ -41,7 +41,9 @@ RARE = {"cranfield.data.unretrieved", *(f"cranfield.scoring.{name}" for name in 
 def test_a_small_evaluation_loads_no_convention() -> None:
     asked = SMALL.replace("'nDCG@10 AP IAP", "'AP', convention='sbert') #")
     assert not loaded(SMALL) & RARE
-    assert {"cranfield.extensions.tools.conventions", "cranfield.extensions.tools.join"} <= loaded(asked)
+    assert {"cranfield.extensions.tools.conventions", "cranfield.extensions.tools.join"} <= loaded(
+        asked
+    )
 
 
 def test_arrow_in_and_out_loads_no_frame_library() -> None:

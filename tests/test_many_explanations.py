@@ -17,9 +17,9 @@ from cranfield import (
     read_run,
 )
 from cranfield.data.judging import Judging
-from cranfield.extensions.whatif import swaps as whatif
 from cranfield.explanation.explain import explain_each
 from cranfield.explanation.scene import Scene
+from cranfield.extensions.whatif import swaps as whatif
 
 QRELS = read_qrels(demo.QRELS)
 RUNS = [read_run(path) for path in demo.RUNS]

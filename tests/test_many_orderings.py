@@ -50,5 +50,5 @@ def test_few_flips_are_enough_where_none_is_needed() -> None:
 
 def test_the_text_says_that_fewer_may_be_drawn() -> None:
     systems = scores_of(0.0, 0.0, 0.1)
-    measured = {name: {"AP": one, "RR": one} for name, one in systems.items()}
+    measured = {name: {"first": scores, "second": scores} for name, scores in systems.items()}
     assert "up to 1,000 flips" in str(correlate(measured, flips=1_000))

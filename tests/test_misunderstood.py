@@ -191,8 +191,8 @@ def test_help_says_how_a_measure_is_called() -> None:
 
 
 def _family(**options: Any) -> list[tuple[int | None, str]]:
-    old = {f"q{i}": 0.1 for i in range(12)}
-    new = {f"q{i}": 0.1 + 0.01 * (i + 1) * (1 if i < 10 else -1) for i in range(12)}
+    old = {f"q{i}": 0.2 for i in range(12)}
+    new = {f"q{i}": 0.2 + 0.01 * (i + 1) * (1 if i < 10 else -1) for i in range(12)}
     given = {name: {"AP": one, "RR": one, "P@1": one} for name, one in (("a", old), ("b", new))}
     found = compare(given, **options)
     return [(one.count, one.text) for one in found.notes if one.code == "family"]
@@ -209,9 +209,9 @@ def test_corrections_are_within_a_measure_and_that_is_said() -> None:
 
 
 def test_what_all_together_would_leave_is_what_it_leaves() -> None:
-    old = {f"q{i}": 0.0 for i in range(8)}
-    sure = {f"q{i}": 0.1 * (i + 1) for i in range(8)}  # p = 2 / 2^8
-    less = {**sure, "q0": -0.1, "q1": -0.1}
+    old = {f"q{i}": 0.1 for i in range(8)}
+    sure = {f"q{i}": 0.1 + 0.1 * (i + 1) for i in range(8)}  # p = 2 / 2^8
+    less = {**sure, "q0": 0.0, "q1": 0.0}
     given = {"a": {"AP": old, "RR": old, "P@1": old}, "b": {"AP": sure, "RR": less, "P@1": less}}
     alone, together = compare(given), compare(given, family="all")
     marked, left = (

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.commands import invoke
 
 import cranfield
-from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate
+from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate, grades
 from cranfield.data.run_notes import are_ranks, contradicted, other_affix
 from cranfield.notes import gravest_first, lines_of, warn_of
 
@@ -183,6 +184,36 @@ def test_rows_for_programs_have_the_warnings_beside_them(write: Any) -> None:
         assert lines[0].startswith("warning: "), command
 
 
+def warning_of(notes: list[Note]) -> str:
+    """Return the text of the CranfieldWarning that is given of some notes."""
+    with pytest.warns(CranfieldWarning) as caught:
+        warn_of(notes)
+    return str(caught[0].message)
+
+
+def test_long_names_are_cut_in_warnings() -> None:
+    warning = warning_of([Note("a", "warning", "2 are tied.", source="n" * 10_000)])
+    assert warning == f"{'n' * 500}: 2 are tied."
+    of_text = warning_of([Note("a", "warning", f"{'n' * 10_000} is as good.")])
+    assert len(of_text) <= 2000
+
+
+def test_other_names_are_whole_in_warnings() -> None:
+    names = ", ".join(f"folder/run-{i:0150}" for i in range(3))
+    text = "2 documents: 'a  b' are tied."
+    assert warning_of([Note("a", "warning", text, source=names)]) == f"{names}: {text}"
+    assert warning_of([Note("a", "error", text)]) == text
+
+
+def test_a_comparison_of_long_names_warns_in_few_words() -> None:
+    qrels = {f"q{i}": {"d": 1} for i in range(5)}
+    runs = {"n" * 10_000: {query: {"d": 1.0} for query in qrels}}
+    runs["m" * 10_000] = {query: {"x": 1.0} for query in qrels}
+    with pytest.warns(CranfieldWarning, match="Only 5 queries") as caught:
+        compare(qrels, runs, "AP")
+    assert len(str(caught[0].message)) < 2000
+
+
 def test_a_dict_of_ranks() -> None:
     qrels = {f"q{q}": {"b": 1} for q in range(4)}
     upside_down = {f"q{q}": {"a": 1, "b": 2, "c": 3} for q in range(4)}
@@ -191,7 +222,7 @@ def test_a_dict_of_ranks() -> None:
     assert grave(evaluate(qrels, from_0, "RR").notes) == {"ranks-as-scores": 4}
     falling = {f"q{q}": {"a": 3, "b": 2, "c": 1} for q in range(4)}
     assert grave(evaluate(qrels, falling, "RR").notes) == {}
-    one_of_4 = {**upside_down, "q3": {"a": 1, "b": 2, "c": 4}}
+    one_of_4 = {**upside_down, "q3": {"a": 1, "b": 4, "c": 2}}
     assert grave(evaluate(qrels, one_of_4, "RR").notes) == {}
     many: Any = {f"q{q}": upside_down["q0"] for q in range(39)} | {"odd": one_of_4["q3"]}
     judged: Any = {query: {"b": 1} for query in many}
@@ -259,7 +290,7 @@ def test_neighbours_in_the_order_of_the_ranks() -> None:
 def test_scores_that_are_ranks() -> None:
     assert are_ranks(np.array([1.0, 2.0, 3.0]))
     assert are_ranks(np.array([0.0, 1.0]))
-    assert are_ranks(np.array([7.5]))
+    assert not are_ranks(np.array([7.5]))
     assert not are_ranks(np.array([2.0, 3.0]))
     assert not are_ranks(np.array([1.0, 1.0, 3.0]))
 
@@ -305,3 +336,125 @@ def test_ids_cannot_command_a_terminal_by_a_warning() -> None:
 
 def test_the_public_names() -> None:
     assert {"Note", "CranfieldWarning"} <= set(cranfield.__all__)
+
+
+# ---- judgments as their own run -------------------------------------------------------
+
+
+GRADES = {f"q{q}": {f"a{q}": 2, f"b{q}": 1, f"c{q}": 0} for q in range(20)}
+EXPECTED = {query: dict.fromkeys(docs, 1) for query, docs in GRADES.items()}
+
+
+def qrels_csv(name: str) -> str:
+    rows = [(query, *pair) for query, docs in GRADES.items() for pair in docs.items()]
+    lines = (f"query-id\tcorpus-id\t{name}", *("\t".join(map(str, row)) for row in rows))
+    return "\n".join(lines)
+
+
+def test_judgments_given_twice_are_warned_of_in_every_form(write: Any) -> None:
+    path = write("qrels.tsv", qrels_csv("score"))
+    rows: list[Any] = [
+        {"query": query, "doc": doc, "relevance": grade, "score": float(grade)}
+        for query, docs in GRADES.items()
+        for doc, grade in docs.items()
+    ]
+    for scores in (
+        evaluate(path, path, "RR"),
+        evaluate(path, path, "RR", buckets=3),
+        evaluate(GRADES, GRADES, "RR"),
+        evaluate(rows, "RR"),
+        explain(path, path, "RR"),
+    ):
+        assert grave(scores.notes)["qrels-as-run"] is None
+    assert "the judgments seem to be given as a run" in str(compare(path, [path, GRADES], "AP"))
+    (finding,) = [one for one in check(path, path).findings if one.severity == "error"]
+    assert (finding.code, finding.severity, finding.count) == ("qrels-as-run", "error", 60)
+
+
+def test_other_scores_of_the_judged_documents_are_a_run() -> None:
+    """A reranker's scores, and the grades of another assessor, are no judgments."""
+    scored = {query: {doc: n + 0.5 for doc, n in docs.items()} for query, docs in GRADES.items()}
+    other = {query: dict(zip(docs, (1, 2, 0), strict=True)) for query, docs in GRADES.items()}
+    fewer = {query: docs for query, docs in GRADES.items() if query != "q7"}
+    more = {**GRADES, "q7": {**GRADES["q7"], "x": 0}}
+    for run in (scored, other, fewer, more):
+        assert "qrels-as-run" not in {note.code for note in evaluate(GRADES, run, "RR").notes}
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "n_others", "is_said"),
+    [(20, 0, True), (20, 1, True), (20, 2, False), (5, 0, True), (4, 0, False), (5, 1, False)],
+)
+def test_lists_that_are_those_expected(n_queries: int, n_others: int, is_said: bool) -> None:
+    retrieved = [["b", "a"] if i >= n_others else ["b", "x"] for i in range(n_queries)]
+    rows: list[Any] = [
+        {"query_id": f"q{i}", "expected_ids": ["a", "b"], "retrieved_ids": docs}
+        for i, docs in enumerate(retrieved)
+    ]
+    said = {"qrels-as-run": n_queries - n_others} if is_said else {}
+    assert grave(evaluate(rows, "R@5").notes) == said
+    scored = [{**row, "scores": [0.9, 0.4]} for row in rows]
+    assert grave(evaluate(scored, "R@5").notes) == said
+    assert grave(evaluate(rows, "R@5", buckets=2).notes) == said
+    assert [one.count for one in check(rows).findings if one.is_grave] == [*said.values()]
+
+
+def test_lists_of_one_document_and_judged_candidates_may_well_be_those_expected() -> None:
+    single: list[Any] = [
+        {"query_id": f"q{i}", "expected_ids": ["a"], "retrieved_ids": ["a"]} for i in range(9)
+    ]
+    assert grave(evaluate(single, "RR").notes) == {}
+    reranked = {query: [*reversed(docs)] for query, docs in GRADES.items()}
+    assert grave(evaluate(GRADES, reranked, "RR").notes) == {}
+    predicted = {
+        query: dict(zip(docs, (0.3, 0.9, 0.1), strict=True)) for query, docs in GRADES.items()
+    }
+    assert grave(evaluate(EXPECTED, predicted, "RR").notes) == {}
+    assert grave(evaluate(*grades([[1, 1]] * 9), "RR").notes) == {}
+    labelled: list[Any] = [
+        {"query_id": f"q{i}", "doc_id": doc, "relevance": 1, "rank": rank}
+        for i in range(9)
+        for rank, doc in enumerate("ab", 1)
+    ]
+    assert grave(evaluate(labelled, "RR").notes) == {}
+    twice = {query: [*docs] for query, docs in EXPECTED.items()}
+    assert grave(evaluate(EXPECTED, twice, "RR").notes) == {"qrels-as-run": 20}
+
+
+# ---- what judged_only drops ---------------------------------------------------------------------
+
+JUDGED = {"q": {"a": 1, "n": -1}, "p": {"a": 1}}
+RANKED = {"q": ["x", "a", "y", "n"], "p": ["a"]}
+
+
+@pytest.mark.parametrize(("depth", "n_dropped"), [(None, 3), (2, 1), (1, 1)])
+def test_judged_only_says_how_many_documents_it_drops(depth: int | None, n_dropped: int) -> None:
+    scores = evaluate(JUDGED, RANKED, "RR", judged_only=True, depth=depth)
+    (note,) = (note for note in scores.notes if note.code == "judged-only")
+    assert note.count == n_dropped
+    assert note.text.startswith(f"{n_dropped} document")
+
+
+def test_judged_only_says_nothing_where_it_drops_nothing() -> None:
+    scores = evaluate(JUDGED, {"q": ["a"], "p": ["a"]}, "RR", judged_only=True)
+    assert "judged-only" not in [note.code for note in scores.notes]
+
+
+def test_judged_only_counts_the_same_some_queries_at_a_time(tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("q 0 a 1\np 0 a 1\n")
+    (tmp_path / "a.run").write_text("q Q0 x 1 2 t\nq Q0 a 2 1 t\np Q0 z 1 1 t\n")
+    paths = tmp_path / "a.qrels", tmp_path / "a.run"
+    scores = evaluate(*paths, "RR", judged_only=True, buckets=2)
+    assert [note.count for note in scores.notes if note.code == "judged-only"] == [2]
+
+
+@pytest.mark.parametrize("verb", ["holes", "tune", "conventions"])
+def test_results_about_something_else_warn_of_the_runs_too(verb: str, write: Any) -> None:
+    judgments = write("judged.tsv", qrels_csv("score"))
+    options = {
+        "tune": [judgments, "--folds", "2"],
+        "holes": [write("copy.tsv", qrels_csv("score"))],
+        "conventions": ["-m", "AP"],
+    }[verb]
+    said = invoke(verb, judgments, judgments, *options).output
+    assert "the judgments seem to be given as a run" in " ".join(said.split())

@@ -52,6 +52,69 @@ def test_what_an_answer_leaves_out_is_not_supported() -> None:
     ]
 
 
+def nugget_record(query: str, answer: str, *nuggets: tuple[str, str]) -> dict[str, Any]:
+    """Return a record of AutoNuggetizer; each nugget is (importance, assignment)."""
+    nugget_dicts = [
+        {"text": f"fact {i}", "importance": importance, "assignment": assignment}
+        for i, (importance, assignment) in enumerate(nuggets)
+    ]
+    return {"query": "words", "qid": query, "run_id": answer, "nuggets": nugget_dicts}
+
+
+def test_a_query_without_nuggets_counts_0_as_in_autonuggetizer(write: Write) -> None:
+    records = [nugget_record("q1", "run", ("vital", "support")), nugget_record("q2", "run")]
+    path = write("n.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+    for nuggets in (records, path):
+        scores = nugget_recall(nuggets)
+        assert scores.means() == {"run": dict.fromkeys(SCORES, (1 + 0) / 2)}
+        assert scores.query_ids == ["q1", "q2"]
+        assert [(note.code, note.queries) for note in scores.notes] == [
+            ("queries", 2),
+            ("no-nuggets", 1),
+        ]
+
+
+def test_an_answer_with_an_empty_list_lacks_the_nuggets_of_other_answers() -> None:
+    records = [nugget_record("q", "full", ("vital", "support")), nugget_record("q", "empty")]
+    scores = nugget_recall(records)
+    assert scores.per_query("all") == {"full": {"q": 1}, "empty": {"q": 0}}
+    assert [(note.code, note.source) for note in scores.notes] == [
+        ("queries", None),
+        ("unassigned", "empty"),
+    ]
+
+
+def test_only_empty_lists_score_0() -> None:
+    scores = nugget_recall([nugget_record("q", "run")])
+    assert scores.means() == {"run": dict.fromkeys(SCORES, 0.0)}
+
+
+def test_what_failed_counts_as_in_autonuggetizer(write: Write) -> None:
+    """The values of all and vital are those of nuggetizer's `calculate_nugget_scores`."""
+    record = nugget_record(
+        "q1",
+        "run",
+        ("vital", "support"),
+        ("vital", "failed"),
+        ("failed", "partial_support"),
+        ("okay", "failed"),
+    )
+    for nuggets in ([record], write("n.json", json.dumps([record]))):
+        scores = nugget_recall(nuggets)
+        assert scores.means()["run"] == {
+            "all": (1 + 0 + 0.5 + 0) / 4,
+            "all_strict": (1 + 0 + 0 + 0) / 4,
+            "vital": (1 + 0) / 2,
+            "vital_strict": (1 + 0) / 2,
+            "weighted": (1 + 0 + 0.5 * (0.5 + 0)) / (2 + 0.5 * 2),
+            "weighted_strict": (1 + 0 + 0.5 * (0 + 0)) / (2 + 0.5 * 2),
+        }
+        assert [(note.code, note.source, note.count) for note in scores.notes] == [
+            ("queries", None, None),
+            ("failed", None, 1 + 2),
+        ]
+
+
 def slow(rows: Sequence[tuple[str, ...]], query: str, answer: str) -> list[float]:
     importance = {row[2]: row[3] for row in rows if row[0] == query}
     assigned = {row[2]: row[4] for row in rows if row[:2] == (query, answer)}
@@ -141,7 +204,8 @@ def test_what_is_refused_says_where(lines: str, said: str, write: Write) -> None
         ('{"query": "q", "answer": "a"', "n.jsonl:1: is not valid JSON"),
         ('{"query": "q", "answer": "a"}', "n.jsonl:1: has no 'nugget'"),
         ('{"qid": 1, "run_id": "a", "nuggets": [3]}', "n.jsonl:1: expected a nugget as an object"),
-        ('{"qid": 1, "run_id": "a", "nuggets": []}', "hold no row"),
+        ('{"qid": 1, "nuggets": []}', "n.jsonl:1: has no 'answer'"),
+        ('{"qid": [], "run_id": "a", "nuggets": []}', "n.jsonl:1: an id is a string"),
         ('{"qid": 1.5, "run_id": "a", "nuggets": [{"text": "n"}]}', "has no 'importance'"),
         ("[3]", "element 0.*|expected a JSON object"),
         ("[", "is not valid JSON"),

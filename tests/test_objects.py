@@ -16,6 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from scipy import sparse
 
 from cranfield import (
@@ -28,6 +29,7 @@ from cranfield import (
     evaluate,
     grades,
     nDCG,
+    read_qrels,
     read_run,
 )
 from cranfield.data.run_names import several_runs
@@ -871,3 +873,129 @@ def test_a_query_may_go_on_in_a_batch_with_another_dictionary() -> None:
     data = pa.Table.from_batches([batch("a"), batch("b")])
     expected = {f"{name}{i}": 1.0 * i for name in "ab" for i in range(n)}
     assert Run(data).to_dict() == {"q": expected}
+
+
+# ---- bytes, empty tables, and what was read already --------------------------------------------
+
+UUIDS = [bytes([200 + i] * 16) for i in range(3)]
+BYTE_TYPES = [pa.binary(16), pa.binary(), pa.large_binary(), pa.binary_view()]
+
+
+@pytest.mark.parametrize("kind", BYTE_TYPES, ids=str)
+@pytest.mark.parametrize("what", [Qrels, Run])
+def test_ids_of_bytes_that_are_no_text_are_refused(what: Any, kind: Any) -> None:
+    number = {"relevance" if what is Qrels else "score": [3, 2, 1]}
+    table = pa.table({"query_id": ["1"] * 3, "doc_id": pa.array(UUIDS, kind), **number})
+    with pytest.raises(InputError, match=r"frame\['doc_id'\]\.map\(bytes\.hex\)"):
+        what(table).to_dict()
+
+
+def test_the_remedy_for_ids_of_bytes_works() -> None:
+    frame = pd.DataFrame({"query_id": ["1"] * 3, "doc_id": UUIDS, "score": [3.0, 2.0, 1.0]})
+    with pytest.raises(InputError, match="holds bytes that are not text"):
+        Run(frame).to_dict()
+    frame["doc_id"] = frame["doc_id"].map(bytes.hex)
+    assert [*Run(frame).to_dict()["1"]] == ["c8" * 16, "c9" * 16, "ca" * 16]
+
+
+def test_ids_of_bytes_that_are_text_are_read() -> None:
+    docs = pa.array([b"abc", b"def"], pa.binary(3))
+    table = pa.table({"query_id": ["1"] * 2, "doc_id": docs, "score": [2.0, 1.0]})
+    assert Run(table).to_dict() == {"1": {"abc": 2.0, "def": 1.0}}
+    lists = pa.table(
+        {"query_id": ["1"], "retrieved_ids": pa.array([[b"a"]], pa.list_(pa.binary()))}
+    )
+    assert Run(lists).to_dict() == {"1": {"a": -1.0}}
+
+
+def test_bytes_in_a_file_or_a_structured_array_are_refused(tmp_path: Path) -> None:
+    parquet.write_table(
+        pa.table({"query_id": ["1"], "doc_id": pa.array(UUIDS[:1], pa.binary(16)), "score": [1.0]}),
+        tmp_path / "a.parquet",
+    )
+    fields = [("query_id", "U1"), ("doc_id", "S16"), ("score", "f8")]
+    with pytest.raises(InputError, match=r"a\.parquet: column 'doc_id' holds bytes"):
+        read_run(tmp_path / "a.parquet").to_dict()
+    with pytest.raises(InputError, match="column 'doc_id' holds bytes"):
+        Run(np.array([("1", UUIDS[0], 1.0)], dtype=fields))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows"])
+def test_ids_that_are_no_text_are_read_from_what_cranfield_wrote(
+    tmp_path: Path, suffix: str
+) -> None:
+    scores = {"q": {"caf\udce9": 2.0}}
+    Run(scores).write(tmp_path / f"a.{suffix}")
+    assert read_run(tmp_path / f"a.{suffix}").to_dict() == scores
+
+
+EMPTY: dict[str, list[Any]] = {"user_id": [], "item_id": [], "score": []}
+
+
+@pytest.mark.parametrize("what", [Qrels, Run])
+def test_an_empty_frame_holds_no_rows(what: Any, tmp_path: Path) -> None:
+    frames: list[Any] = [pd.DataFrame(columns=[*EMPTY]), pd.DataFrame(EMPTY), pl.DataFrame(EMPTY)]
+    for frame in frames:
+        with pytest.raises(InputError, match="holds no rows"):
+            what(frame)
+    frames[0].to_parquet(tmp_path / "e.parquet")
+    with pytest.raises(InputError, match=r"e\.parquet: holds no rows"):
+        (read_run if what is Run else read_qrels)(tmp_path / "e.parquet").to_dict()
+
+
+@pytest.mark.parametrize("what", [Qrels, Run])
+def test_an_iterator_that_was_read_already_is_named(what: Any) -> None:
+    rows = iter([("q", "a", 1)])
+    lists = {"q": iter(["a"]), "p": iter(["b"])}
+    batches = pa.table({"query_id": ["q"], "doc_id": ["a"], "score": [1]}).to_reader()
+    for given in (rows, lists, batches):
+        what(given)
+        with pytest.raises(InputError, match="Was it read already"):
+            what(given)
+
+
+def test_an_iterator_may_hold_nothing_for_a_query() -> None:
+    assert Run({"q": iter(["a"]), "p": iter([])}).to_dict() == {"q": {"a": 0.0}}
+
+
+def test_a_folder_or_a_glob_is_named_by_itself(tmp_path: Path) -> None:
+    table = pa.table({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
+    for folder in ("fA", "fB"):
+        for part in ("day=1", "day=2"):
+            path = tmp_path / folder / part
+            path.mkdir(parents=True)
+            rows = table.set_column(0, "query_id", [[part]])
+            parquet.write_table(rows, path / "27a3b81b-0.parquet")
+    pattern = str(tmp_path / "fA" / "*" / "*.parquet")
+    paths = [str(tmp_path / "fA"), f"{tmp_path / 'fB'}/", pattern]
+    assert [read_run(path).name for path in paths] == ["fA", "fB", pattern]
+    assert [*evaluate({"day=1": {"a": 1}}, paths[:2], "RR")] == ["fA", "fB"]
+
+
+def test_decimals_without_a_fraction_are_whole_numbers() -> None:
+    from decimal import Decimal
+
+    judged = {"7": {"3": 1}, "8": {"4": 1}}
+    whole = [Decimal(7), Decimal("7.0"), Decimal(8)]
+    rows = [
+        {"user": user, "item": Decimal(item), "score": score}
+        for user, item, score in zip(whole, (3, 9, 4), (0.1, 0.2, 0.3), strict=True)
+    ]
+    mean = (1 / 2 + 1) / 2
+    assert evaluate(judged, Run(rows), "RR")["RR"] == mean
+    kinds = pa.schema(
+        [("user", pa.decimal128(38, 0)), ("item", pa.decimal128(10, 0)), ("score", pa.float64())]
+    )
+    table = pa.Table.from_pylist(rows, kinds)
+    for frame in (table, table.to_pandas(), pl.from_arrow(table)):
+        assert evaluate(judged, frame, "RR")["RR"] == mean
+    lists = pa.table(
+        {
+            "user": table["user"].take([0, 2]),
+            "retrieved_ids": pa.array(
+                [[Decimal(9), Decimal(3)], [Decimal(4)]], pa.list_(pa.decimal128(10, 0))
+            ),
+        }
+    )
+    for frame in (lists, lists.to_pylist()):
+        assert evaluate(judged, frame, "RR")["RR"] == mean

@@ -208,7 +208,7 @@ def test_another_system_changes_no_p_value() -> None:
 
 
 def test_every_two_measures_or_each_with_the_reference() -> None:
-    values = {**drawn(5, 10, 4), "AP": drawn(6, 10, 4)["one"]}
+    values = {**drawn(5, 10, 4), "AP": drawn(6, 10, 4)["one"] / 2}
     scores = scores_of(values)
 
     def labels(**options: Any) -> list[str]:

@@ -175,7 +175,9 @@ def test_a_geometric_mean_is_shown_as_one() -> None:
 
 
 def test_percent_of_saved_scores_that_are_percentages_already() -> None:
-    assert column(paper_table(compare(scores({"a": [51.25] * 10})), percent=True)) == ["51.250"]
+    in_percent = compare(scores({"a": [51.25] * 10}), percent=True)
+    assert column(paper_table(in_percent, percent=True, digits=2)) == ["51.25"]
+    assert column(paper_table(in_percent, digits=4)) == ["0.5125"]
     assert column(paper_table(compare(scores({"a": [0.512] * 10})), percent=True)) == ["51.2"]
     of_no_measure = compare(scores({"a": [0.5] * 10}, "a measure of mine"))
     assert column(paper_table(of_no_measure, percent=True, digits=0)) == ["50"]

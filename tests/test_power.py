@@ -99,7 +99,6 @@ def test_the_least_number_is_found_from_any_start() -> None:
 
 
 def test_extremes_have_an_answer() -> None:
-    assert queries_needed(difference=0.1, sd=0) == 2
     # By the normal distribution, without the small chance of the wrong side.
     normal = (1.959963984540054 + 0.8416212335729143) ** 2
     assert queries_needed(effect=1e-4) == pytest.approx(normal * 1e8, rel=1e-5)
@@ -122,6 +121,9 @@ def test_extremes_have_an_answer() -> None:
         ({"effect": "0.1"}, "expected a number"),
         ({"margin": 0.1, "sd": -1}, "a number of at least 0"),
         ({"margin": 1e-200, "sd": 1}, "too small or too large"),
+        ({"difference": 0.1, "sd": 0}, "sd=0: expected a number above 0"),
+        ({"width": 0.1, "sd": 0}, "sd=0: expected a number above 0"),
+        ({"margin": 0.1, "sd": 0, "seeds": 3, "seed_sd": 0.1}, "sd=0: expected a number above 0"),
         ({"effect": 0.1, "power": 0.04}, "more than alpha"),
         ({"effect": 0.1, "power": 1}, "above 0 and below 1"),
         ({"effect": 0.1, "alpha": 0}, "above 0 and below 0.5"),
@@ -149,6 +151,24 @@ def test_queries_that_do_not_vary_add_nothing_to_what_seeds_do() -> None:
         none, little = (queries_for(Design(margin=0.05, sd=sd), of_seeds) for sd in (0.0, 1e-9))
         assert none == little
         assert (none <= MOST_QUERIES) == enough
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "--difference 0.02",
+        "--margin 0.1 --n-queries 50",
+        "--n-queries 50",
+        "--difference 0.02 --seeds 3 --seed-sd 0.01",
+        "--n-queries 50 --seeds 3 --seed-sd 0.01",
+        "--difference 0.02 --seed-sd 0.01 --n-queries 50",
+        "--width 0.1 --seed-sd 0.01",
+    ],
+)
+def test_the_command_refuses_differences_that_do_not_vary(question: str) -> None:
+    refused = invoke("power", *question.split(), "--sd", "0")
+    assert refused.exit_code == 2
+    assert "Error: --sd 0: expected a number above 0" in refused.stderr
 
 
 def test_so_few_queries_that_flips_show_nothing_are_told() -> None:

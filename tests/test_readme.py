@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cranfield import parse
-from cranfield.measures import definitions
 from cranfield.extensions.tools.conventions import CONVENTIONS
+from cranfield.measures import definitions
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 ROWS = re.findall(r"^\| `([^`]+)` \|([^|]*)\|", README.split("## Measures")[1], re.M)

@@ -27,10 +27,10 @@ from cranfield import (
 from cranfield.comparison.alignment import align
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.noninferiority import Question, hold
-from cranfield.comparison.units import EACH_QUERY
-from cranfield.extensions.seeds.seeds import Group, spread_of
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import Moments, t_interval, t_test
+from cranfield.comparison.units import EACH_QUERY
+from cranfield.extensions.seeds.seeds import Group, spread_of
 
 # Scores of two systems on six queries, three runs and two: the example of the design.
 A = [

@@ -52,9 +52,9 @@ from cranfield import (
 from cranfield.cli import cli
 from cranfield.comparison.power import Experiment
 from cranfield.errors import printable
-from cranfield.render.shown import FORMS, Shown
 from cranfield.extensions.tools.conventions import CONVENTIONS
 from cranfield.extensions.tools.rule import Conventions
+from cranfield.render.shown import FORMS, Shown
 
 COLOUR = "\x1b[31m\u202e"  # a command to the terminal, and one to write from right to left
 QUERIES = ["=1+1", "</td>", "a|b", "back\\slash", "@x", f"-2+3{COLOUR}", "{x_y}&#", '"so", then']

@@ -1,8 +1,13 @@
-"""The reader of small tables: as Arrow reads text, and line by line; the place of a row."""
+"""The reader of small tables: the fields of text, the place of a row, and what it takes."""
 
 import csv
+import gzip
 import io
 import re
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -10,7 +15,12 @@ from hypothesis import strategies as st
 
 from cranfield import InputError
 from cranfield.formats.small import read
+from cranfield.formats.small.chunk_files import chunk_rows
+from cranfield.formats.small.label_files import labels_in
+from cranfield.formats.small.labels import cluster_labels
+from cranfield.formats.small.nugget_files import nugget_rows
 from cranfield.formats.small.read import Form, text_table
+from cranfield.formats.small.texts import texts_of
 
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\n\ufeff")
 PLAIN = st.text(CHARACTERS).map(lambda field: re.sub(r'["\s,;|]', "x", field))
@@ -23,15 +33,11 @@ def columns(text: str, form: Form) -> list[list[str]]:
 
 @given(st.lists(st.lists(PLAIN, min_size=3, max_size=3), min_size=1), st.sampled_from("\t,;|"))
 @example([["a", "", "b"], ["", "", ""], [" ", "é\u2028", "#"]], "\t")
-def test_text_is_the_same_with_arrow_and_without(rows: list[list[str]], separator: str) -> None:
+def test_the_columns_of_a_text_are_its_fields(rows: list[list[str]], separator: str) -> None:
     rows = [["q1", "", ""], *rows]  # the first line tells the separator: it is not blank
     for end in ("\n", "\r\n", "\n\n"):
         text = "".join(separator.join(row) + end for row in rows)
-        found = columns(text, THREE)
-        assert found == [list(column) for column in zip(*rows, strict=True)]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(read, "read_csv", lambda *arguments: None)
-            assert columns(text, THREE) == found
+        assert columns(text, THREE) == [list(column) for column in zip(*rows, strict=True)]
 
 
 @given(st.lists(st.lists(st.text(CHARACTERS), min_size=2, max_size=2), min_size=1))
@@ -63,3 +69,128 @@ def test_a_field_that_a_row_lacks_is_none() -> None:
     table = read.read_table(rows, Form("the rows", ("a", "b")))
     assert isinstance(table, read.Table)
     assert (table.names, list(table.rows())) == (["a", "b"], [(1, None), (2, "x")])
+
+
+def read_peak(read_file: Callable[[str], Any], path: Path) -> tuple[Any, int]:
+    """Return what a function reads from a file, and the most memory that it took, in bytes."""
+    read_file(str(path))  # what is imported stays
+    tracemalloc.start()
+    try:
+        content = read_file(str(path))
+        return content, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def write_with_blanks(path: Path, begin: bytes, blanks: bytes, end: bytes) -> None:
+    """Write a gzip file that has 32 MB of blanks between two texts."""
+    with gzip.open(path, "wb", 1) as stream:
+        stream.write(begin)
+        for _ in range((1 << 25) // len(blanks)):
+            stream.write(blanks)
+        stream.write(end)
+
+
+def query_texts(path: str) -> dict[str, str]:
+    return texts_of(path, ["q1", "q2"])
+
+
+def label_tuples(path: str) -> list[Any]:
+    return [label[2:5] for label in labels_in(path)]
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n", " \n"])
+@pytest.mark.parametrize(
+    ("name", "read_file", "begin", "end", "content"),
+    [
+        ("a.csv", chunk_rows, "c1,d1\n", "c2,d1\n", {"c1": "d1", "c2": "d1"}),
+        ("a.tsv", cluster_labels, "q1\ta\n", "q2\tb\n", {"q1": "a", "q2": "b"}),
+        ("a.json", cluster_labels, '{"q1": "a",\n', '"q2": "b"}\n', {"q1": "a", "q2": "b"}),
+        ("a.tsv", query_texts, "q1\ta\n", "q2\tb\n", {"q1": "a", "q2": "b"}),
+        ("a.json", query_texts, '{"q1": "a",\n', '"q2": "b"}\n', {"q1": "a", "q2": "b"}),
+        (
+            "a.xml",
+            query_texts,
+            "<top><num>q1<title>a</top>\n",
+            "<top><num>q2<title>b</top>\n",
+            {"q1": "a", "q2": "b"},
+        ),
+        (
+            "a.csv",
+            label_tuples,
+            "query_id,doc_id,relevance\nq1,d1,1\n",
+            "q1,d2,0\n",
+            [("q1", "d1", "1"), ("q1", "d2", "0")],
+        ),
+    ],
+)
+def test_blank_lines_take_no_memory(
+    name: str,
+    read_file: Callable[[str], Any],
+    begin: str,
+    end: str,
+    content: Any,
+    blank: str,
+    tmp_path: Path,
+) -> None:
+    """32 MB of them are 33 kB of gzip."""
+    path = tmp_path / f"{name}.gz"
+    write_with_blanks(path, begin.encode(), blank.encode() * (1 << 16), end.encode())
+    table, peak = read_peak(read_file, path)
+    assert table == content
+    assert peak < 4e6
+
+
+def test_a_line_below_very_many_blank_ones_has_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.gz"
+    write_with_blanks(path, b"c1,d1\n", b"\n" * (1 << 20), b"c1,d2\n")
+    with pytest.raises(InputError, match=f"a.csv.gz:{2 + (1 << 25)}: the chunk 'c1' has") as error:
+        chunk_rows(str(path))
+    assert error.value.text == "c1,d2"
+
+
+@pytest.mark.parametrize(
+    ("name", "read_file", "begin", "repeated"),
+    [
+        ("a.csv", chunk_rows, "c1,d1\n", f"{'c' * 999},d1\n"),
+        ("a.csv", chunk_rows, "c1,d1\n", " "),
+        ("a.tsv", cluster_labels, "q1\ta\n", f"{'q' * 999}\ta\n"),
+        ("a.json", cluster_labels, '{"q1": "a"', " "),
+        ("a.jsonl", nugget_rows, "", '{"qid": 1}\n'),
+        ("a.tsv", query_texts, "q1\ta\n", f"q1\t{'a' * 999}\n"),
+        ("a.xml", query_texts, "<top>", f"<num>q1<title>{'a' * 999}"),
+    ],
+)
+def test_a_small_file_that_would_fill_the_memory_is_refused(
+    name: str, read_file: Callable[[str], Any], begin: str, repeated: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{name}.gz"
+    many = repeated.encode() * ((1 << 20) // len(repeated))
+    with gzip.open(path, "wb", 9) as stream:
+        stream.write(begin.encode())
+        for _ in range(64):
+            stream.write(many)
+    with pytest.raises(InputError, match=r"times as large as .* stored\n.*decompress it"):
+        read_file(str(path))
+
+
+def test_a_compressed_table_of_different_rows_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.gz"
+    with gzip.open(path, "wt") as stream:
+        stream.writelines(f"chunk{i:0200d},document{i // 5:0200d}\n" for i in range(43_000))
+    assert 20 < 43_000 * 415 / path.stat().st_size < 100  # and more than 16 MB
+    assert len(chunk_rows(str(path))) == 43_000
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_those_of_the_text_wherever_a_piece_ends(end: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    rows = [(f"q{i}", "x" * (i % 97)) for i in range(2000)]
+    path.write_bytes("".join(f"{query}\tl{label}{end}" for query, label in rows).encode())
+    assert cluster_labels(str(path)) == {query: f"l{label}" for query, label in rows}
+
+
+def test_blank_lines_within_quotation_marks_stay(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'query_id,type\nq1,"a\n\n  \nb"\n')
+    assert cluster_labels(str(path)) == {"q1": "a\n\n  \nb"}

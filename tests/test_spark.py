@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from cranfield import InputError, MeasureError, OptionError, Qrels, evaluate
+from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, Qrels, evaluate
+from cranfield.errors import NothingSharedError
 
 pytestmark = [
     pytest.mark.more,
@@ -55,6 +56,10 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[A
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     builder = sql.SparkSession.builder
     connect = request.param == "connect"
+    if connect:
+        os.environ["SPARK_TESTING"] = (
+            "1"  # a free port, as another process may run these tests, too
+        )
     builder = builder.remote("local[2]") if connect else builder.master("local[2]")
     options = {
         "spark.ui.enabled": "false",
@@ -232,7 +237,8 @@ def test_a_run_alone_and_a_side_without_rows(session: Any) -> None:
     nothing = spark.evaluate(judgments(session), alone.where("1 = 0"), "RR", buckets=3)
     (row,) = spark.summarize(nothing).collect()
     assert (row["value"], row["queries"], row["answered"]) == (0.0, 60, 0)
-    assert spark.evaluate(judgments(session).where("1 = 0"), alone, "RR", buckets=2).count() == 0
+    with pytest.raises(InputError, match="the qrels: hold no judgment"):
+        spark.evaluate(judgments(session).where("1 = 0"), alone, "RR")
 
 
 def test_arrays_are_scored_without_a_shuffle(session: Any) -> None:
@@ -323,6 +329,159 @@ def test_what_is_wrong_is_refused_where_it_is_called(
         spark.compare(plain, "old")
 
 
+STRANGERS = {
+    "another query": ("x1", "d1", "share no query: the run has for instance 'x1', the qrels '7'"),
+    "capitals of a query": ("Q1", "d1", "the run has for instance 'Q1', the qrels 'q1'"),
+    "zeros of a query": ("007", "d1", "the run has for instance '007', the qrels '7'"),
+    "capitals of a document": ("q1", "D1", "for query 'q1' the run has 'D1', the qrels 'd1'"),
+}
+
+
+@pytest.mark.parametrize("case", STRANGERS)
+def test_ids_that_match_nothing_are_the_error_that_they_are_in_memory(
+    session: Any, case: str
+) -> None:
+    from cranfield import spark
+
+    query, doc, said = STRANGERS[case]
+    judged = [("q1", "d1", 1), ("7", "d1", 1)]
+    ranked = [("a", "q1", "d1", 0.5), ("b", query, doc, 0.5)]
+    with pytest.raises(NothingSharedError, match=said) as in_memory:
+        evaluate({query: {doc: grade} for query, doc, grade in judged}, {query: {doc: 0.5}}, "RR")
+    qrels = session.createDataFrame(judged, "query_id string, doc_id string, relevance int")
+    kinds = "system string, query_id string, doc_id string, score double"
+    run = session.createDataFrame(ranked, kinds)
+    with pytest.raises(NothingSharedError) as caught:
+        spark.evaluate(qrels, run, "RR", by="system")  # of system b
+    assert str(caught.value) == str(in_memory.value).replace("'run'", "'b'")
+    assert spark.evaluate(qrels, run.where("system = 'a'"), "RR", by="system").count() == 2
+
+
+def test_documents_that_match_but_for_a_suffix_are_warned_of(session: Any) -> None:
+    from cranfield import spark
+
+    rows = [("q1", f"d{i}", i) for i in range(5)]
+    judged = session.createDataFrame(rows, "query_id string, doc_id string, relevance int")
+    ranked = judged.selectExpr("query_id", "doc_id || '.md' AS doc_id", "0.5D AS score")
+    with pytest.warns(CranfieldWarning, match=r"ids match except for '\.md' behind those of the"):
+        spark.evaluate(judged, ranked, "RR")
+    strange = judged.selectExpr("query_id", "'x' || doc_id || 'y' AS doc_id", "0.5D AS score")
+    with pytest.warns(CranfieldWarning, match="not one judged document was retrieved"):
+        spark.evaluate(judged, strange.where("doc_id = 'xd1y'"), "RR")
+
+
+def test_unmatched_queries_and_skipped_rows_are_counted_in_the_result(session: Any) -> None:
+    from cranfield import spark
+
+    grade = "IF(doc_id = 'd3', NULL, relevance) AS relevance"
+    judged = judgments(session).selectExpr("query_id", "doc_id", grade)
+    score = "IF(doc_id = 'd5', double('NaN'), score) AS score"
+    ranked = runs(session).selectExpr("system", "query_id", "doc_id", score)
+    n_judged = sum("d3" in docs for docs in JUDGED.values())
+    scores = spark.evaluate(judged, ranked, "RR", by="system", errors="skip", buckets=3)
+    rows = {row["system"]: row for row in spark.summarize(scores).collect()}
+    for name, run in RUNS.items():
+        n_left_out = n_judged + sum("d5" in docs for docs in run.values())
+        assert rows[name]["left_out"] == n_left_out
+        assert rows[name]["unjudged"] == len(run.keys() - JUDGED.keys()) == 10
+    (both,) = spark.summarize(scores, by=()).collect()
+    assert both["unjudged"] == 20
+    (unknown,) = spark.summarize(scores.select("query_id", "RR"), by=()).collect()
+    assert (unknown["unjudged"], unknown["left_out"]) == (None, None)
+
+
+COLUMNS = ("query_id", "doc_id", "score")
+WRONG_KINDS = {
+    "CAST(query_id AS double)": ("query_id", "column 'query_id' holds double", '.cast("long")'),
+    "CAST(7 AS decimal(10,2))": ("query_id", "holds decimal\\(10,2\\)", '.cast("long")'),
+    "current_date()": ("doc_id", "column 'doc_id' holds date", '.cast("string")'),
+    "CAST(score AS string)": ("score", "column 'score' holds string", '.cast("double")'),
+}
+
+
+@pytest.mark.parametrize("expression", WRONG_KINDS)
+def test_types_are_checked_at_the_call_with_the_remedy_of_spark(
+    session: Any, expression: str
+) -> None:
+    from cranfield import spark
+
+    name, said, remedy = WRONG_KINDS[expression]
+    names = [one if one != name else f"{expression} AS {name}" for one in COLUMNS]
+    ranked = runs(session, only="new").selectExpr(*names)
+    with pytest.raises(InputError, match=said) as caught:
+        spark.evaluate(judgments(session), ranked, "RR")
+    assert remedy in str(caught.value)
+    assert "astype" not in str(caught.value)
+
+
+def test_types_and_columns_of_arrays_are_checked_at_the_call(session: Any) -> None:
+    from cranfield import spark
+
+    table = session.sql("SELECT 1 AS user, array(1.0D, 2.0D) AS shown, array(1.0D) AS wanted")
+    columns = {"query_id": "user", "retrieved_ids": "shown", "expected_ids": "wanted"}
+    with pytest.raises(InputError, match=r'array<double>(?s:.)*\.cast\("array<long>"\)'):
+        spark.evaluate(table, "RR", columns=columns)
+    long = table.selectExpr("user", "CAST(shown AS array<long>)", "CAST(wanted AS array<long>)")
+    with pytest.raises(InputError, match="has no column 'shown'"):
+        spark.evaluate(long.drop("shown"), "RR", columns=columns)
+    assert spark.evaluate(long, "RR", columns=columns).collect()[0]["RR"] == 1
+    ids = session.sql("SELECT CAST(7 AS decimal(38, 0)) AS user, 1 AS item, 1 AS relevance")
+    run = session.sql("SELECT '7' AS user, 1 AS item, 0.5D AS score")
+    assert spark.evaluate(ids, run, "RR").collect()[0]["RR"] == 1
+
+
+NAMES_OF_RANKING_EVALUATOR = {
+    "whole numbers": "array(3L, 9L, 7L) AS prediction, array(3L) AS label",
+    "texts": "array('3', '9', '7') AS prediction, array('3') AS label",
+}
+
+
+@pytest.mark.parametrize("case", NAMES_OF_RANKING_EVALUATOR)
+@pytest.mark.parametrize("is_stated", [False, True])
+def test_prediction_and_label_with_arrays_are_lists_of_ids(
+    session: Any, case: str, is_stated: bool
+) -> None:
+    from cranfield import spark
+
+    columns = {"query_id": "user", "expected_ids": "label", "retrieved_ids": "prediction"}
+    table = session.sql(f"SELECT 1 AS user, {NAMES_OF_RANKING_EVALUATOR[case]}")
+    scores = spark.evaluate(table, "RR", columns=columns if is_stated else None)
+    assert scores.collect()[0]["RR"] == 1  # 3 is first
+
+
+def test_one_table_with_a_row_for_each_document_is_refused_at_the_call(session: Any) -> None:
+    from cranfield import spark
+
+    with pytest.raises(InputError, match="are two DataFrames"):
+        spark.evaluate(judgments(session).selectExpr("*", "0.5D AS score"), "RR")
+
+
+def test_two_systems_in_one_table_are_asked_about(session: Any) -> None:
+    from cranfield import spark
+
+    for duplicates in ("refuse", "best"):
+        scores = spark.evaluate(judgments(session), runs(session), "RR", duplicates=duplicates)
+        with pytest.raises(Exception, match="column 'system' has 2 values"):
+            scores.collect()
+    with pytest.raises(Exception, match="state their column: by='system'"):
+        spark.evaluate(judgments(session), runs(session), "RR").collect()
+    rows = [("q", "a", ["d"], ["d"]), ("q", "b", ["x"], ["d"])]
+    kinds = "user string, model string, retrieved_ids array<string>, expected_ids array<string>"
+    table = session.createDataFrame(rows, kinds)
+    with pytest.raises(InputError, match="query 'q' occurs under 'a' and under 'b'"):
+        spark.evaluate(table, "RR")
+    assert spark.evaluate(table.where("model = 'a'"), "RR").collect()[0]["RR"] == 1
+
+
+def test_what_is_no_dataframe_is_refused(session: Any) -> None:
+    from cranfield import spark
+
+    tables: list[tuple[Any, Any]] = [(JUDGED, JUDGED), ([1], [1]), (judgments(session), JUDGED)]
+    for qrels, run in tables:
+        with pytest.raises(InputError, match="Spark DataFrames are needed"):
+            spark.evaluate(qrels, run)
+
+
 def test_what_is_wrong_with_rows_ends_the_job_in_words(session: Any) -> None:
     from cranfield import spark
 
@@ -335,7 +494,7 @@ def test_what_is_wrong_with_rows_ends_the_job_in_words(session: Any) -> None:
     )
     assert kept.count() == 60
     null = ranked.selectExpr("query_id", "doc_id", "IF(query_id = '120', NULL, score) AS score")
-    with pytest.raises(Exception, match=r"InputError: .*score"):
+    with pytest.raises(Exception, match=r"InputError: .*score.*query '120', document 'd\d+'"):
         spark.evaluate(judgments(session), null, "RR", buckets=2).collect()
     skipped = spark.evaluate(judgments(session), null, "RR", buckets=2, errors="skip").collect()
     assert {row["query_id"] for row in skipped if not row["answered"]} == {

@@ -35,8 +35,8 @@ from cranfield.arrays.exact import (
     units_of_squares,
     variance_of,
 )
-from cranfield.measures import Measure
 from cranfield.extensions.scale.tally import depends_on_top
+from cranfield.measures import Measure
 
 Dicts = Any  # {query: {document: grade or score}}
 DOUBLES = st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20)

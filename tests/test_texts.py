@@ -1,9 +1,11 @@
 """Texts of queries and documents, read and shown beside their ids."""
 
+import contextlib
 import csv
 import gzip
 import io
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -361,3 +363,55 @@ def test_of_documents_their_own_column_is_taken(tmp_path: Path) -> None:
         '{"id": "2", "doc_id": "7", "text": "seven"}\n{"id": "7", "doc_id": "2", "text": "two"}\n'
     )
     assert texts_of(path, ["2"], of="doc") == {"2": "two"}
+
+
+N_MANY = 300_000  # characters or tags: minutes, where the time grows with their square
+
+
+@pytest.mark.parametrize(
+    "topics",
+    [
+        "<top><num>" + " " * N_MANY,
+        "<top><num>" + " " * N_MANY + "number:" + " " * N_MANY,
+        "<top\n" * N_MANY,
+        "<topic number='1' " * N_MANY,
+        "<query" + " " * N_MANY,
+        "<top>" + "<num>" * N_MANY,
+        "<top><num>q1<title>" + "&#1" * N_MANY,
+        "<top><num>q1<title>" + " " * N_MANY,
+    ],
+    ids=str.strip,
+)
+def test_topics_take_time_as_they_are_long(topics: str, write: Write) -> None:
+    path = write("topics.xml", topics)
+    begin = time.process_time()
+    with contextlib.suppress(InputError):
+        texts_of(path, ["q1"])
+    assert time.process_time() - begin < 20
+
+
+def test_a_line_of_many_megabytes_takes_time_as_it_is_long(write: Write) -> None:
+    """64 MB; it took four times as long where a line was twice as long."""
+    path = write("t.jsonl", '{"_id": "q1", "text": "' + "x" * (1 << 26) + '"}\n')
+    begin = time.process_time()
+    assert len(texts_of(path, ["q1"])["q1"]) == 1 << 26
+    assert time.process_time() - begin < 20
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "table", "markdown", "latex", "html", "jsonl"])
+def test_half_of_a_surrogate_pair_is_shown_as_an_escape(form: str, write: Write) -> None:
+    texts = write("t.json", '{"q1": "\\ud800 x", "d1": "\\udfff y"}')
+    qrels, run_path = write("a.qrels", "q1 0 d1 1\n"), write("a.run", "q1 Q0 d1 1 2 x\n")
+    saved = Path(texts).with_name("out.csv")
+    for command in (
+        ["evaluate", qrels, run_path, "-m", "AP", "-q", "--topics", texts, "-o", str(saved)],
+        ["pool", qrels, run_path, "--topics", texts, "--doc-texts", texts],
+        ["evaluate", qrels, run_path, "-m", "AP", "--slices", texts],
+    ):
+        result = invoke(*command, "--format", form)
+        assert (result.exit_code, result.exception) == (0, None), result.output
+    assert "\\ud800 x" in saved.read_text("utf-8")
+
+
+def test_half_of_a_surrogate_pair_in_memory_is_an_escape() -> None:
+    assert texts_of({"q1": "a\ud800"}, ["q1"]) == {"q1": "a\\ud800"}

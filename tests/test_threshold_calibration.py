@@ -17,9 +17,9 @@ from scipy.stats import binom
 
 from cranfield import gate
 from cranfield.arrays.ranked import Bools, Floats
-from cranfield.extensions.bounded.betting import wealth
 from cranfield.comparison.noninferiority import Question, hold
 from cranfield.comparison.settings import GateSettings
+from cranfield.extensions.bounded.betting import wealth
 
 pytestmark = pytest.mark.slow
 

@@ -220,7 +220,11 @@ def test_a_measure_of_texts_reaches_nothing() -> None:
 
 
 def test_scores_in_percent_have_their_own_numbers() -> None:
-    assert gate(saved([80.0, 90.0]), at_least={"R@5": 85}).passed
+    assert gate(saved([80.0, 90.0]), at_least={"R@5": 0.85}, percent=True).passed
+    with pytest.raises(
+        InputError, match=r"R@5 of query 'q000' is 80: expected a score from 0 to 1"
+    ):
+        gate(saved([80.0, 90.0]), at_least={"R@5": 0.85})
     mine = {"new": {"mine": {"q1": 80.0, "q2": 90.0}}}
     assert not gate(mine, at_least={"mine": 86}).passed
 

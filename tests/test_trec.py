@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.commands import invoke
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ SPELLINGS = {
     "no final line end": RUN[:-1],
     "blank lines": "\n\n" + RUN.replace("\n", "\n \n"),
     "comments": "# a run\n" + RUN.replace("\nq2", "\n  # q9 Q0 d9 1 9 tag\n#\nq2"),
-    "a comment that looks like a line": RUN + "#q9 Q0 d9 1 9 tag\n",
+    "a comment that looks like a line": RUN + "# q9 Q0 d9 1 9 tag\n#q9 Q0 d9 rank score tag\n",
     "byte order mark": "\ufeff" + RUN,
     "more columns": RUN.replace("tag\n", "my own tag\n"),
     "more columns here and there": RUN.replace("2.5 tag", "2.5 tag with blanks"),
@@ -311,3 +312,64 @@ def test_control_characters_of_a_line_are_shown_escaped(write: Any) -> None:
 )
 def test_a_run_is_named_by_its_file(path: str, name: str) -> None:
     assert stem_of(Source(path)) == name
+
+
+# ---- query ids that begin with # ----------------------------------------------------------------
+
+
+HASH_ROWS = {
+    "qrels": ("evaluate", "sun 0 d3 1\n#rain 0 d2 1\n", "sun Q0 d3 1 2 t\n"),
+    "qrels, tabs": ("evaluate", "sun\t0\td3\t1\n#rain\t0\td2\t1\n", "sun Q0 d3 1 2 t\n"),
+    "run": ("evaluate", "sun 0 d3 1\n", "#rain Q0 d2 1 3 t\nsun Q0 d3 1 2 t\n"),
+    "run, indented": ("compare", "sun 0 d3 1\n", "sun Q0 d3 1 2 t\n  #rain Q0 d2 1 3 t\n"),
+    "run, a rank that is not a number": (
+        "evaluate",
+        "sun 0 d3 1\n",
+        "sun Q0 d3 1 2 t\n#x Q0 d - 3 t\n",
+    ),
+    "run, a tag of words": ("evaluate", "sun 0 d3 1\n", "sun Q0 d3 1 2 t\n#x Q0 d 1 3 t u v\n"),
+    "MS MARCO": ("evaluate", "sun 0 d3 1\n", "sun d3 1\n#rain d2 1\n"),
+    "ranked list": ("evaluate", "sun 0 d3 1\n", "sun d3\n#rain d2\n"),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("verb", "qrels", "run"), HASH_ROWS.values(), ids=HASH_ROWS.keys())
+def test_a_row_that_begins_with_a_hash_is_no_comment(
+    tmp_path: Path, verb: str, qrels: str, run: str, packed: bool
+) -> None:
+    pack = gzip.compress if packed else bytes
+    paths = [str(tmp_path / name) for name in ("a.qrels", "a.run", "b.run")]
+    for path, text in zip(paths, (qrels, run, "sun Q0 d3 1 2 t\n"), strict=True):
+        Path(path).write_bytes(pack(text.encode()))
+    refused = invoke(verb, *paths, "-m", "AP")
+    line = next(n for n, text in enumerate((qrels + run).split("\n"), 1) if "#" in text)
+    line -= qrels.count("\n") if "#" in run else 0
+    assert refused.exit_code == 2
+    assert f":{line}: a line that begins with # has the columns of a row" in refused.stderr
+    assert "A comment has a blank behind #" in refused.stderr
+    assert "CSV or JSON" in refused.stderr
+
+
+def test_rows_that_begin_with_a_hash_are_counted_where_faults_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("#rain 0 d2 1\nsun 0 d3 1\n")
+    assert read_qrels(tmp_path / "a.qrels", errors="skip").left_out.count == 1
+
+
+def test_subtopics_of_a_query_that_begins_with_a_hash_are_no_comments(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("sun 1 d3 1\n#rain 1 d2 1\n")
+    with pytest.raises(InputError, match=r"a\.txt:2: a line that begins with #"):
+        read_qrels(tmp_path / "a.txt", "subtopics")
+
+
+def test_a_file_of_nothing_but_such_rows_names_the_rule(tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("#rain 0 d2 1\n")
+    with pytest.raises(InputError, match="A comment has a blank behind #"):
+        read_qrels(tmp_path / "a.qrels")
+
+
+def test_trec_eval_takes_every_line_that_begins_with_a_hash_for_a_comment(tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("#rain 0 d2 1\nsun 0 d3 1\n")
+    (tmp_path / "a.run").write_text("#rain Q0 d9 1 3.0 t\nsun Q0 d3 1 2.0 t\n")
+    done = invoke("trec-eval", "-m", "map", str(tmp_path / "a.qrels"), str(tmp_path / "a.run"))
+    assert done.stdout.split() == ["map", "all", "1.0000"]

@@ -219,6 +219,27 @@ def test_the_command(demo_folder: Path, tmp_path: Path) -> None:
     assert "is read by this command" in refused.stderr
 
 
+@pytest.mark.parametrize("measure", ["nDCG@10", "R@100", "P@100", "RR"])
+def test_the_best_of_many_settings_with_one_mean_is_among_the_listed(measure: str) -> None:
+    qrels = {query: {"d1": 1, "d2": 0} for query in ("q1", "q2", "q3")}
+    runs = {name: {query: {"d1": 2.0, "d2": 1.0} for query in qrels} for name in "abc"}
+    tuned = tune(qrels, runs, "sum", measure, folds=3)
+    assert tuned.means == [tuned.means[0]] * 66
+    _, settings = tuned.tables()
+    assert settings.title == ["The best 10 of 66 settings"]
+    assert settings.rows[0][:3] == ["0.3", "0.3", "0.4"]
+    assert settings.strong == {(0, 3)}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_best_setting_is_listed_for_every_small_collection(seed: int) -> None:
+    qrels, runs = collection(seed, (0.5, 0.5, 1.0), n=3 + seed % 3)
+    tuned = tune(qrels, runs, "sum", "P@3", folds=2, steps=6)
+    (place,) = tuned.tables()[1].strong
+    listed = tuned.tables()[1].rows[place[0]]
+    assert listed[:3] == [f"{weight:g}" for weight in tuned.best.values()]
+
+
 def test_a_run_that_is_as_good_alone_is_named() -> None:
     """Beside the tuned fusion, the best run without the others."""
     qrels = {f"q{i}": {"d0": 1} for i in range(10)}

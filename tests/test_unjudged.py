@@ -33,9 +33,9 @@ from cranfield import (
 from cranfield.arrays.ranked import Floats, ratio
 from cranfield.data.judged import Judged
 from cranfield.errors import NothingSharedError
-from cranfield.measures import measure as register
 from cranfield.extensions.whatif.extremes import Ratio
 from cranfield.extensions.whatif.joint_bounds import PairBounds, judged_measure, pair_bounds
+from cranfield.measures import measure as register
 
 OF_USERS = (
     "CWL('P')@3 CWL('SDCG')@2 CWL('INSQ') CWL('TBG(h=2)', depth=6) CWL('U(L=4)', depth=6) "

@@ -8,8 +8,15 @@ import pytest
 from cranfield import Measure, Qrels, Run, evaluate, parse_all
 from cranfield.data.judge import judge
 from cranfield.data.judged import Judged
+from cranfield.extensions.whatif.variants import (
+    best_first,
+    blocks,
+    packed,
+    rankings,
+    repeated,
+    values_of,
+)
 from cranfield.scoring import variants as builder
-from cranfield.extensions.whatif.variants import best_first, blocks, packed, rankings, repeated, values_of
 
 
 @pytest.mark.parametrize("seed", range(20))

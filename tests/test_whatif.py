@@ -12,9 +12,9 @@ from helpers.variants import variants
 
 from cranfield import Measure, MeasureError, Qrels, Run, definitions, evaluate, parse
 from cranfield.data.judging import Judging
-from cranfield.extensions.whatif import swaps as whatif
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
+from cranfield.extensions.whatif import swaps as whatif
 from cranfield.extensions.whatif.swaps import (
     Documents,
     Judgment,

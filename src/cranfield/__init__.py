@@ -29,7 +29,7 @@ _NAMES = {
     "comparison.macro": "CollectionComparison compare_collections",
     "comparison.powered_result": "PoweredMean PredictionPowered",
     "comparison.power": "detectable power queries_needed seeds_needed",
-    "comparison.verdict": "Gate Verdict",
+    "comparison.verdict": "Gate GateFailed Verdict",
     "data.lists": "Graded GradedSystems grades",
     "data.qrels": "Qrels read_qrels",
     "data.run": "Run read_run",
@@ -89,6 +89,7 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.powered_result import PoweredMean as PoweredMean
     from cranfield.comparison.powered_result import PredictionPowered as PredictionPowered
     from cranfield.comparison.verdict import Gate as Gate
+    from cranfield.comparison.verdict import GateFailed as GateFailed
     from cranfield.comparison.verdict import Verdict as Verdict
     from cranfield.data.lists import Graded as Graded
     from cranfield.data.lists import GradedSystems as GradedSystems
@@ -108,6 +109,12 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.explanation.mean import MeanExplanation as MeanExplanation
     from cranfield.explanation.queries import QueryDifferences as QueryDifferences
     from cranfield.explanation.query import Explanation as Explanation
+    from cranfield.extensions.scale.tally import Tally as Tally
+    from cranfield.extensions.scale.tally import Totals as Totals
+    from cranfield.extensions.tools.side_by_side import SideBySide as SideBySide
+    from cranfield.extensions.tools.side_by_side import conventions as conventions
+    from cranfield.extensions.whatif.joint_bounds import JointBounds as JointBounds
+    from cranfield.extensions.whatif.joint_bounds import joint_bounds as joint_bounds
     from cranfield.fusion.fuse import fuse as fuse
     from cranfield.fusion.tune import Tuned as Tuned
     from cranfield.fusion.tune import tune as tune
@@ -155,16 +162,10 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.scoring.check import Check as Check
     from cranfield.scoring.check import check as check
     from cranfield.scoring.evaluate import evaluate as evaluate
-    from cranfield.extensions.whatif.joint_bounds import JointBounds as JointBounds
-    from cranfield.extensions.whatif.joint_bounds import joint_bounds as joint_bounds
     from cranfield.scoring.nuggets import NuggetScores as NuggetScores
     from cranfield.scoring.nuggets import nugget_recall as nugget_recall
     from cranfield.scoring.scores import Scores as Scores
     from cranfield.scoring.scores import Systems as Systems
-    from cranfield.extensions.tools.side_by_side import SideBySide as SideBySide
-    from cranfield.extensions.tools.side_by_side import conventions as conventions
-    from cranfield.extensions.scale.tally import Tally as Tally
-    from cranfield.extensions.scale.tally import Totals as Totals
 
     __all__: list[str]
 

@@ -21,6 +21,8 @@ def printable(text: str, limit: int | None = None) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+# What is shown in the place of documentation where Python has none.
+NO_DOCSTRINGS = "(python -OO, or PYTHONOPTIMIZE=2, takes documentation away. Run it without.)"
 _LONGEST = 2000  # characters of a line of what an error says
 
 
@@ -90,8 +92,11 @@ class InputError(CranfieldError, ValueError):
     def at(
         self, source: str | None, line: int | None = None, text: str | None = None
     ) -> "InputError":
-        """Return the same error, with the place where it was found."""
-        return self.but(source=source, line=line, text=text)
+        """Return the same error, with the place where it was found: a line, or several."""
+        problem, n_breaks = self.problem, (text or "").rstrip("\r\n").count("\n")
+        if line is not None and n_breaks:
+            problem = f"{problem} (lines {line} to {line + n_breaks})"
+        return self.but(problem=problem, source=source, line=line, text=text)
 
     def because(self, reason: str) -> "InputError":
         """Return the same error, with the reason why something else was expected."""

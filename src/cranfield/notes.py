@@ -44,7 +44,7 @@ class Note:
         return self.severity != "info"
 
     def __str__(self) -> str:
-        said = self.text if self.source is None else f"{self.source}: {self.text}"
+        said = self.text if self.source is None else f"{self.source:.500}: {self.text}"
         return f"{self.severity.capitalize()}: {said}" if self.is_grave else said
 
     def of(self, source: str) -> "Note":
@@ -139,7 +139,7 @@ def warn_of(notes: Iterable[Note]) -> None:
     grave = [note for note in notes if note.is_grave]
     if grave:
         lines = (str(note).partition(": ")[2] for note in gravest_first(grave))
-        text = "\n".join(map(printable, lines))
+        text = "\n".join(printable(line, 2000) for line in lines)
         warnings.warn(text, CranfieldWarning, stacklevel=_level_of_caller())
 
 

@@ -12,6 +12,7 @@ import select
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,7 +27,7 @@ SWITCHES = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--disable-dev-shm-usage", "--hide-scrollbars", "--force-color-profile=srgb"),
 )
-PATIENCE = 30  # seconds for one answer: the machine may be busy
+PATIENCE = 120  # seconds, after which the browser is taken to answer never
 
 # What is told of a page from its first moment on: long tasks, refusals by the policy, first paint.
 WATCH = """
@@ -106,15 +107,12 @@ class Browser:
         """End the browser, and what it started; remove its profile."""
         with suppress(BrowserError, OSError):  # it is ended below
             self.call("Browser.close")
-        deadline = time.monotonic() + 5
-        ended = False
-        while not ended and time.monotonic() < deadline:
-            ended = os.waitpid(self._process, os.WNOHANG)[0] != 0
-            time.sleep(0.02)
+        timer = threading.Timer(PATIENCE, os.kill, (self._process, signal.SIGKILL))
+        timer.start()
+        os.waitpid(self._process, 0)
+        timer.cancel()
         with suppress(ProcessLookupError):  # its children, which may still write their profile
             os.killpg(self._process, signal.SIGKILL)
-        if not ended:
-            os.waitpid(self._process, 0)
         os.close(self._read)
         os.close(self._write)
         shutil.rmtree(self._profile, ignore_errors=True)
@@ -127,9 +125,8 @@ class Browser:
         if session is not None:
             message["sessionId"] = session
         _send(self._write, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + PATIENCE
         while True:
-            answer = self._receive(deadline, method)
+            answer = self._receive(method)
             if answer.get("id") == number:
                 if "error" in answer:
                     raise BrowserError(f"{method}: {answer['error'].get('message')}")
@@ -138,9 +135,9 @@ class Browser:
             if page is not None and "method" in answer:
                 page._happened(answer["method"], answer["params"])
 
-    def _receive(self, deadline: float, method: str) -> dict[str, Any]:
+    def _receive(self, method: str) -> dict[str, Any]:
         while b"\0" not in self._rest:
-            ready, _, _ = select.select([self._read], [], [], max(0, deadline - time.monotonic()))
+            ready, _, _ = select.select([self._read], [], [], PATIENCE)
             part = os.read(self._read, 1 << 20) if ready else b""
             if not part:
                 raise BrowserError(f"{method}: no answer in {PATIENCE} seconds")
@@ -248,18 +245,18 @@ class Page:
         self._until(lambda: self.evaluate(f"Boolean({condition})"), f"never true: {condition}")
 
     def _until(self, happened: Any, otherwise: str) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not happened():
-            if time.monotonic() > deadline:
-                raise BrowserError("; ".join([otherwise, *self.messages]))
+        for _ in range(100 * PATIENCE):
+            if happened():
+                return
             self.call("Runtime.getIsolateId")  # so that what has happened is heard
             time.sleep(0.01)
+        raise BrowserError("; ".join([otherwise, *self.messages]))
 
     def settle(self) -> None:
         """Wait until two frames were drawn and the page has been idle once."""
         self.evaluate(
             "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>"
-            " requestIdleCallback(() => done(true), {timeout: 2000}))))"
+            " requestIdleCallback(() => done(true), {timeout: 60000}))))"
         )
 
     def evaluate(self, expression: str) -> Any:

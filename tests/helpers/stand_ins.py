@@ -8,7 +8,7 @@ import sys
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -73,6 +73,66 @@ def install_sentence_transformers(patch: "pytest.MonkeyPatch") -> None:
     patch.setitem(sys.modules, "sentence_transformers", package)
     patch.setitem(sys.modules, "sentence_transformers.evaluation", evaluation)
     patch.delitem(sys.modules, "cranfield.adapters.sentence_transformers", raising=False)
+
+
+# ---- ir_measures 0.4.3 --------------------------------------------------------------------------
+
+
+class IrMetric(NamedTuple):
+    """As ir_measures.Metric: the value of a measure for a query."""
+
+    query_id: str
+    measure: Any
+    value: float
+
+
+@dataclass(frozen=True)
+class IrMeasure:
+    """As a measure of ir_measures: it is printed with its parameters, from which it can be made."""
+
+    NAME: str
+    text: str
+
+    @property
+    def params(self) -> dict[str, str]:
+        return {"NAME": self.NAME, "text": self.text}
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class IrEvaluator:
+    """As ir_measures' base class of evaluators, of which `_iter_calc` is overridden."""
+
+    def __init__(self, measures: Sequence[IrMeasure], query_ids: Sequence[str]) -> None:
+        self.measures, self.query_ids = measures, query_ids
+
+    def values(self, run: Any) -> dict[str, dict[str, float]]:
+        """Return {measure: {query: value}}."""
+        values: dict[str, dict[str, float]] = {}
+        for query_id, measure, value in self._iter_calc(run):  # type: ignore[attr-defined]
+            values.setdefault(str(measure), {})[query_id] = value
+        return values
+
+
+class IrProvider:
+    """As ir_measures' base class of providers."""
+
+    def evaluator(self, measures: Sequence[IrMeasure], qrels: Any) -> Any:
+        return self._evaluator(measures, qrels)  # type: ignore[attr-defined]
+
+
+def install_ir_measures(patch: "pytest.MonkeyPatch") -> None:
+    """Let `import ir_measures` find the classes above."""
+    package, providers = (types.ModuleType(f"ir_measures{end}") for end in ("", ".providers"))
+    runtime = types.SimpleNamespace(supports=lambda measure: False)
+    vars(package).update(Metric=IrMetric, runtime=runtime, providers=providers)
+    vars(providers).update(
+        Evaluator=IrEvaluator, Provider=IrProvider, register=lambda provider: provider
+    )
+    patch.setitem(sys.modules, "ir_measures", package)
+    patch.setitem(sys.modules, "ir_measures.providers", providers)
+    patch.delitem(sys.modules, "cranfield.adapters.ir_measures", raising=False)
 
 
 # ---- retrievers: LangChain 1.7.2, LlamaIndex 0.14.25, Haystack 3.4.0 -----------------------------

@@ -16,13 +16,14 @@ import pytest
 from ir_measures import Qrel, ScoredDoc, parse_measure
 from ir_measures.measures import registry
 
+from cranfield import evaluate
 from cranfield.adapters import ir_measures as adapter
 from cranfield.adapters.ir_measures import provider
 from cranfield.errors import DuplicateError, MeasureError
 
 ALIKE = """
 AP AP@5 AP(rel=2) AP(rel=2)@5 AP(judged_only=True) AP(judged_only=True)@5 Bpref Bpref(rel=2)
-IPrec@0.1 IPrec(rel=2)@0.5 IPrec(judged_only=True)@0.5 Judged@5 Judged
+IPrec@0.1 IPrec@0.7 IPrec(rel=2)@0.1 IPrec(rel=2)@0.5 IPrec(judged_only=True)@0.5 Judged@5 Judged
 nDCG nDCG@5 nDCG(judged_only=True)@5 nDCG(gains={1:1,2:3,3:8})@5
 NumRet NumRet(rel=1) P@5 P(rel=2)@5 P(judged_only=True)@5
 R@5 R(rel=2)@5 RR@5 RBP(rel=1) RBP(p=0.5,rel=2) Rprec Rprec(judged_only=True) RR RR(rel=2)
@@ -62,6 +63,10 @@ def frames(rows: list[Any]) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(title="of no matter")
 
 
+def frames_without_iteration(rows: list[Any]) -> pd.DataFrame:
+    return frames(rows).drop(columns="iteration", errors="ignore")
+
+
 def dicts(rows: list[Any]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for query, doc, number, *_ in rows:
@@ -69,7 +74,13 @@ def dicts(rows: list[Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-FORMS: dict[str, Any] = {"rows": iter, "list": list, "frames": frames, "dicts": dicts}
+FORMS: dict[str, Any] = {
+    "rows": iter,
+    "list": list,
+    "frames": frames,
+    "frames without iteration": frames_without_iteration,
+    "dicts": dicts,
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -96,6 +107,54 @@ def test_subtopics(seed: int) -> None:
     theirs = {one: ir_measures.calc_aggregate([one], several, run)[one] for one in asked}
     ours = provider.calc_aggregate(asked, several, run)
     assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_subtopics_without_iteration(seed: int) -> None:
+    qrels, run = (frames_without_iteration(rows) for rows in collection(seed))
+    for measure in measures(SUBTOPICS):
+        theirs = ir_measures.calc_aggregate([measure], qrels, run)
+        assert provider.calc_aggregate([measure], qrels, run) == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_convention_is_the_tool(seed: int) -> None:
+    """Interpolated precision with many relevant documents, and F, whose beta is a square there."""
+    chance = random.Random(seed)
+    docs = [f"d{i}" for i in range(60)]
+    qrels = {"q": dict.fromkeys(chance.sample(docs, chance.randint(1, 40)), 1)}
+    run = {"q": {doc: 99.5 - i for i, doc in enumerate(chance.sample(docs, 30))}}
+    recalls = [f"IPrec@{i / 10:.1f}" for i in range(11)]
+    names = [*recalls, "SetF", "SetF(beta=0.5)", "SetF(beta=2.0)", "SetF(beta=4.0)"]
+    for name in names:
+        theirs = ir_measures.calc_aggregate([parse_measure(name)], qrels, run)
+        scores = evaluate(qrels, run, name, convention="ir_measures")
+        assert scores[name] == pytest.approx(theirs[parse_measure(name)], rel=1e-9), name
+    for name in recalls:
+        theirs, ours = (
+            provider.calc_aggregate([parse_measure(name)], qrels, run)
+            for provider in (ir_measures, adapter.provider)
+        )
+        assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "ours"),
+    [
+        ("P_IA@1", 1 / 2, 0),  # a, of one of two subtopics, or c
+        ("StRecall@1", 1 / 2, 0),
+        ("AP_IA", 1 / 2, 1 / 3 / 2),
+        ("RBP(p=0.5,rel=1)", 1 - 0.5, (1 - 0.5) * 0.5**2),
+        ("Accuracy", 1, 0),
+    ],
+)
+def test_equal_scores_in_measures_of_other_tools(name: str, theirs: float, ours: float) -> None:
+    """As docs/how-to/adapters.md says: by id or as given there, in reverse order here."""
+    qrels = [Qrel("1", "a", 1, "s1"), Qrel("1", "b", 0, "s1"), Qrel("1", "z", 1, "s2")]
+    run = [ScoredDoc("1", doc, 1.0) for doc in "abc"]
+    measure = parse_measure(name)
+    values = [one.calc_aggregate([measure], qrels, run)[measure] for one in (ir_measures, provider)]
+    assert values == pytest.approx([theirs, ours])
 
 
 @pytest.mark.parametrize("seed", range(3))

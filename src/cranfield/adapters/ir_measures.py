@@ -29,7 +29,8 @@ class CranfieldProvider(Provider):
 
     Judgments and runs have the forms that ir_measures takes: dicts, frames, or rows such as `Qrel`
     and `ScoredDoc`. What cranfield refuses (a document that occurs twice, a score that is not a
-    number) is an error here, too. Measures of subtopics read them from `Qrel.iteration`.
+    number) is an error here, too. Measures of subtopics read them from `Qrel.iteration`; without
+    it, each query has one subtopic.
     """
 
     NAME = "cranfield"
@@ -59,7 +60,8 @@ class _Evaluator(Evaluator):
         for measure, one in ours.items():
             how = measure.params.get("judged_only", False), _is_of_subtopics(one)
             self._groups.setdefault(how, {}).setdefault(one, []).append(measure)
-        columns = {False: None, True: {"subtopic": "iteration"}}
+        # Without iterations, each query has one subtopic.
+        columns = {False: None, True: {"subtopic": "iteration"} if _has_iterations(rows) else None}
         made = {of: Qrels(rows, columns=columns[of]) for _, of in self._groups if len(rows)}
         self._qrels = made
         super().__init__(measures, next(iter(made.values())).query_ids if made else ())
@@ -80,6 +82,12 @@ def _is_of_subtopics(one: Measure) -> bool:
     return one.definition.traits.takes_groups is not False
 
 
+def _has_iterations(rows: Any) -> bool:
+    """Tell whether judgments, a frame or a list of rows, have ir_measures' `iteration`."""
+    first_row = next(iter(rows), ())
+    return "iteration" in getattr(rows, "columns", getattr(first_row, "_fields", first_row))
+
+
 def _ours(measure: Any) -> Measure:
     """Return cranfield's measure for one of ir_measures; MeasureError if there is none."""
     if runtime.supports(measure):
@@ -89,7 +97,9 @@ def _ours(measure: Any) -> Measure:
     if measure.NAME == "Accuracy":  # a name with another meaning elsewhere
         return parse(str(measure).replace("Accuracy", "AUC"))
     params = {name: one for name, one in measure.params.items() if name != "judged_only"}
-    return parse(str(type(measure)(**params)))
+    parsed = parse(str(type(measure)(**params)))
+    # The providers of ir_measures 0.4.3 compute trec_eval 9.
+    return parsed.with_parameters({"version": 9}) if measure.NAME == "IPrec" else parsed
 
 
 provider = register(CranfieldProvider())

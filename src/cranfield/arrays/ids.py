@@ -321,10 +321,10 @@ class Places:
     def __init__(self, ids: Ids) -> None:
         hashes = ids.hash()
         order = hashes.argsort()
-        self._ids, self._order, self._hashes = ids, order.astype(np.int32), hashes[order]
+        self.ids, self._order, self._hashes = ids, order.astype(np.int32), hashes[order]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Places, (self._ids,)  # the hashes are other ones in another process
+        return Places, (self.ids,)  # the hashes are other ones in another process
 
     def of(self, others: Ids) -> Ints:
         """Return the row of each of the others, -1 if it is in none: (rows of the others,)."""
@@ -337,7 +337,7 @@ class Places:
             equal = self._hashes[at] == hashes[rows]
             rows, at = rows[equal], at[equal]
             place = self._order[at]
-            same = others.compare(rows, self._ids, place) == 0
+            same = others.compare(rows, self.ids, place) == 0
             found[rows[same]] = place[same]
             rows, at = rows[~same], at[~same] + 1  # the next may have the same hash
         return found

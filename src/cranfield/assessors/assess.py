@@ -28,6 +28,7 @@ from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.data.run_names import runs_of
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, printable
+from cranfield.extensions.whatif.variants import blocks
 from cranfield.formats.block import Duplicates
 from cranfield.formats.columns import What
 from cranfield.formats.header import columns_for
@@ -41,7 +42,6 @@ from cranfield.render.numbers import number_of
 from cranfield.scoring.arguments import Reading, ReadingOptions, check_columns, check_judged
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
 from cranfield.scoring.scores import Systems
-from cranfield.extensions.whatif.variants import blocks
 from cranfield.version import __version__
 
 # {(true grade, given grade): rate}, or {true grade: {given grade: rate}}

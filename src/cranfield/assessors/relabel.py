@@ -12,9 +12,9 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
+from cranfield.extensions.whatif.variants import best_first, blocks, repeated
 from cranfield.measures import Measure, Plan
 from cranfield.progress import parts
-from cranfield.extensions.whatif.variants import best_first, blocks, repeated
 
 
 def on_scale(qrels: Qrels, top: float, query_ids: Sequence[str]) -> Qrels:

@@ -13,12 +13,13 @@ import re
 import signal
 import sys
 import warnings
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
 import click
 
-from cranfield.errors import CranfieldError, CranfieldWarning, OptionError, printable
+from cranfield.errors import NO_DOCSTRINGS, CranfieldError, CranfieldWarning, OptionError, printable
 from cranfield.version import __version__
 
 _SECTIONS = {
@@ -145,6 +146,7 @@ class _Commands(click.Group):
         import numpy  # noqa: F401
 
         command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
+        command.help = command.help or NO_DOCSTRINGS
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -243,6 +245,9 @@ def cli() -> None:
     """  # noqa: D301 - click's mark for lines to keep
 
 
+cli.help = cli.help or NO_DOCSTRINGS
+
+
 def main() -> None:
     """Run the command, and end the process with its exit status.
 
@@ -263,9 +268,11 @@ def main() -> None:
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()
     before = _listen()
+    sys.unraisablehook, old_hook = _raise_again, sys.unraisablehook
     try:
-        status = _run()
+        status = _run(before)
     except _EndedError as ended:
+        signal.signal(getattr(signal, "SIGALRM", ended.number), signal.SIG_IGN)
         if ended.number != getattr(signal, "SIGPIPE", None):
             said = "Interrupted" if ended.number == signal.SIGINT else "Ended by a signal"
             with contextlib.suppress(OSError):
@@ -275,22 +282,28 @@ def main() -> None:
         signal.signal(ended.number, signal.SIG_DFL)
         signal.raise_signal(ended.number)
     finally:
+        sys.unraisablehook = old_hook
         for number, handler in before.items():
             signal.signal(number, handler)
         gc.freeze()
     sys.exit(status)
 
 
-def _run() -> int:
-    """Run the command; return its exit status.
+def _run(signals: Iterable[int]) -> int:
+    """Run the command; return its exit status, or raise _EndedError if one of the signals came.
 
     Only a command itself gives another status than 0 or 2: a process that cannot write a message
     must not look like a gate that has failed.
     """
     try:
-        found = cli.main(prog_name="cranfield", standalone_mode=False)
-        status = found if isinstance(found, int) else 0
-        sys.stdout.flush()
+        try:
+            found = cli.main(prog_name="cranfield", standalone_mode=False)
+            status = found if isinstance(found, int) else 0
+            sys.stdout.flush()
+        finally:  # also where Python ignored the exception, or made another one of it
+            for number in signals:
+                if signal.getsignal(number) == signal.SIG_DFL:
+                    raise _EndedError(number)
     except click.ClickException as error:
         status = error.exit_code
         import_module("cranfield.cli.terminal").refuse(error)
@@ -298,8 +311,9 @@ def _run() -> int:
         raise _EndedError(signal.SIGINT) from None
     except OSError as error:
         status = Refused.exit_code
+        place = "" if error.filename is None else f"{printable(str(error.filename))}: "
         with contextlib.suppress(OSError):
-            click.echo(f"Error: cannot read or write: {error.strerror or error}", err=True)
+            click.echo(f"Error: {place}cannot read or write: {error.strerror or error}", err=True)
     except Exception:  # noqa: BLE001 - our own mistake is not a verdict of a gate, either
         status = Refused.exit_code
         sys.excepthook(*sys.exc_info())
@@ -327,5 +341,15 @@ def _listen() -> dict[int, Any]:
 
 
 def _end(number: int, _: object) -> None:
-    signal.signal(number, signal.SIG_IGN)  # a second one would interrupt the cleaning up
+    signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
     raise _EndedError(number)
+
+
+def _raise_again(ignored: Any) -> None:
+    """Have an _EndedError that Python ignored, as in `__del__`, raised again a moment later."""
+    error = ignored.exc_value
+    if not isinstance(error, _EndedError):
+        sys.__unraisablehook__(ignored)
+    elif sys.platform != "win32":  # where it is raised at the end of the command
+        signal.signal(signal.SIGALRM, lambda *_: _end(error.number, None))
+        signal.setitimer(signal.ITIMER_REAL, 0.05)

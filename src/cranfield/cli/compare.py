@@ -30,8 +30,8 @@ def command(
         group="Output",
         type=int,
         metavar="N",
-        help="Show of each pair the N queries that change most, too: first those that get worse, "
-        "the worst first, then those that get better.",
+        help="Show of each pair the N queries that get worse most, too, the worst first, then the "
+        "N that get better most.",
     ),
     query_texts: str | None = query_texts_option,
     form: Format = format_option,

@@ -48,7 +48,7 @@ def command(
     if len(measures) > 1:
         raise click.UsageError(f"One measure is compared at a time: -m {measures[0]}, say.")
     if data.hold_both(list(paths)):
-        judgments, runs = data.read_both(list(paths), "refuse")
+        judgments, runs = data.read_both(list(dict.fromkeys(paths)), "refuse")
     elif len(paths) == 1:
         raise data.refuse_alone(paths[0], "the conventions are compared on judgments and a run")
     else:

@@ -3,24 +3,27 @@
 import glob
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, get_args
 
 import click
 
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, duplicates_option, refuse_two_inputs
-from cranfield.cli.terminal import note
+from cranfield.cli.terminal import note, say_notes
+from cranfield.data.altered import removal_note
 from cranfield.data.combined import DifferingGrades
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import duplicates_of
-from cranfield.errors import InputError, OptionError, printable
+from cranfield.data.run_notes import duplicates_of, list_notes
+from cranfield.errors import InputError, NothingSharedError, OptionError, printable
 from cranfield.formats.block import LeftOut
-from cranfield.formats.columns import COLUMNS, What
+from cranfield.formats.columns import COLUMNS, What, plain_name
 from cranfield.formats.files import names_of, what_is
 from cranfield.formats.small.listed_ids import listed_ids
 from cranfield.formats.source import Source
+from cranfield.formats.url import URL, local_path, real_path
 from cranfield.options import whole
 
 
@@ -60,7 +63,8 @@ def command(
         multiple=True,
         metavar="FILE",
         help="Leave out what FILE has, as for --only: what users have seen already, for example. "
-        "May be repeated.",
+        "Of a table, that is its column excluded_ids, seen_ids or the like, or else its documents; "
+        "--columns query_id=id,excluded_ids=gold says which is which. May be repeated.",
     ),
     top: int | None = flags.checked(
         whole(1), type=int, metavar="K", help="Keep the first K documents of each query of a run."
@@ -86,7 +90,8 @@ def command(
     named = [*merge, *only, *without, *filter(None, [data.map_docs])]
     refuse_own_input([source, *named], target)
     refuse_two_inputs(source, *named)
-    if source != "-" and not Source(source).is_url and not glob.glob(source):
+    path = local_path(source)
+    if path != "-" and not URL.match(path) and not glob.glob(path):
         Source(source).start(1)  # says that there is no such file
     if is_qrels and is_run:
         raise click.UsageError("--qrels and --run exclude each other")
@@ -110,13 +115,18 @@ def command(
         _write_qrels(judgments, target, format, kept)
         return
     flags.refuse_options({"differing"}, "applies to judgments")
-    run, *others_of = (data.read_runs([one])[0] for one in (source, *merge))
+    columns, names = None, COLUMNS["doc"].lists[What.EXCLUDED]
+    if without and any(plain_name(name) in names for name in data.columns or ()):
+        columns, data = data.columns, replace(data, columns=None)
+    run, *others_of = (data.read_runs([one], says_order=True)[0] for one in (source, *merge))
     for other in others_of:
         run |= other
     for path in only:
         run = run.only(**_named(path))
     for path in without:
-        run = run.without(**_named(path))
+        ids = _named(path)
+        run = run.without(**ids, columns=columns if ids.get("docs") == path else None)
+        say_notes([run.rows.notes[-1].of(path)])
     run = run if top is None else run.top(top, duplicates=kept.duplicates)
     _write_run(run, target, format, kept)
 
@@ -125,6 +135,7 @@ def _write_qrels(judgments: Qrels, target: str, form: Any, kept: Judging) -> Non
     """Write judgments, and say what was understood and left out."""
     judgments.write(target, form)
     say_written(f"read as {judgments.form}", judgments.left_out, len(judgments), target)
+    say_notes(list_notes(judgments.notes))
     _say_twice(judgments.repeated, kept)
     if judgments.chunks is not None:
         from cranfield.data.chunks import merged_note
@@ -136,8 +147,11 @@ def _write_run(run: Run, target: str, form: Any, kept: Judging) -> None:
     """Write a run, and say what was understood and left out."""
     written = run.write(target, form, kept.duplicates)
     say_written(f"read as {run.form}", written.left_out, written.rows, target)
+    say_notes(list_notes(run.rows.notes))
     if not written.rows:
         note(f"{target} is empty: no document is left", "warning")
+    if run.rows.distance is not None:
+        note(f"its scores are minus the distances in column {run.rows.distance!r:.60}")
     _say_twice(written.repeated, kept)
     if run.made_of is not None:
         note(run.made_of.note(written.chunks, written.rows).text)
@@ -164,15 +178,20 @@ def _of_queries(judgments: Qrels, path: str, *, keeps: bool) -> Qrels:
             "line, below the line query_id"
         )
     wanted = set(listed[1])
+    if not keeps and wanted.isdisjoint(judgments.query_ids):
+        raise NothingSharedError("lists no query of the judgments", source=path)
     queries = [one for one in judgments.query_ids if (one in wanted) == keeps]
     if not queries:
         raise InputError("nothing is left of the judgments", source=judgments.source)
-    return judgments.of(queries)
+    part = judgments.of(queries)
+    if not keeps:
+        say_notes([removal_note(len(judgments), len(part)).of(path)])
+    return part
 
 
 def refuse_own_input(sources: Iterable[str], target: str) -> None:
     """Raise OptionError if a file would be written over while it is read."""
-    if os.path.exists(target) and os.path.realpath(target) in map(os.path.realpath, sources):
+    if os.path.exists(real_path(target)) and real_path(target) in map(real_path, sources):
         raise OptionError(f"{printable(target)}: is read by this command; name another file")
 
 

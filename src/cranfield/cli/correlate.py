@@ -5,7 +5,7 @@ from typing import Any
 
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.several import Several, saved_option
+from cranfield.cli.several import Several, alignment_options, saved_option
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.settings import Alignment, CorrelationSettings
 from cranfield.data.judging import Judging
@@ -22,7 +22,7 @@ def command(
         "nDCG@10, and AP unless there are other judgments; with --saved all",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment, group="Files"),
+    alignment: Alignment = alignment_options,
     others: tuple[str, ...] = flags.option(
         "--qrels",
         multiple=True,

@@ -11,12 +11,15 @@ from typing import Any
 import click
 
 from cranfield.cli import flags
+from cranfield.cli.terminal import say_notes
 from cranfield.comparison.clustering import PoweredSettings
 from cranfield.data.judging import RANKING, Judging
+from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.extensions.scale.options import Dealing
 from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Keep
 from cranfield.formats.columns import ColumnsLike, What
@@ -26,7 +29,6 @@ from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
 from cranfield.measures import known_as, parse_all
 from cranfield.options import Options, level, option, options_of
-from cranfield.extensions.scale.options import Dealing
 from cranfield.scoring.arguments import Threads
 from cranfield.scoring.sides import comes_once, hold_both, sides_of
 
@@ -41,6 +43,8 @@ def _columns(text: Any) -> ColumnsLike:
         if not equals or not role or not column:
             raise ValueError("NAME=COLUMN, as in query_id=user,doc_id=item,score=4")
         number = int(column) if re.fullmatch("[0-9]{1,9}", column) else None
+        if role in found:
+            raise ValueError(f"each NAME once; {role} is stated twice")
         found[role] = None if column == "-" else column if number is None else number
     return found
 
@@ -175,8 +179,11 @@ class DataOptions(Options):
     def _typed(self) -> str:
         return "--qrels-columns" if self.qrels_columns else "--columns"
 
-    def read_runs(self, paths: Sequence[str]) -> list[Run]:
-        """Open runs, each named by its file; by its whole path where two have one name."""
+    def read_runs(self, paths: Sequence[str], *, says_order: bool = False) -> list[Run]:
+        """Open runs, each named by its file; by its whole path where two have one name.
+
+        `says_order`: say what is odd about the order of their scores, if the result does not.
+        """
         _refuse_measures(*paths)
         with _columns_typed("--run-columns" if self.run_columns else "--columns"):
             columns = self.run_columns or columns_for(self.columns, What.RUN)
@@ -185,6 +192,8 @@ class DataOptions(Options):
                 for path in paths
             ]
         _name_apart(runs, paths)
+        if says_order:
+            say_notes(notes_on_order(runs))
         return self._documents(runs)
 
     def hold_both(self, paths: Sequence[str]) -> bool:
@@ -222,14 +231,13 @@ class DataOptions(Options):
 
         Raises InputError for a file that does not, or whose judgments are others.
         """
-        several: Any = list(dict.fromkeys(paths))
-        sides = sides_of(several, self.columns, self.errors)
+        sides = sides_of(list(paths), self.columns, self.errors)
         assert sides is not None  # noqa: S101 - of paths
         judgments, named = sides.open(self.errors, duplicates)
         runs = [named] if isinstance(named, Run) else list(named.values())
         for run in runs:
-            run.name = stem_of(run.sources[0])
-        _name_apart(runs, several)
+            run.name = run.rows.run_name or stem_of(run.sources[0])
+        _name_apart(runs, paths)
         return self._judgments(judgments), self._documents(runs)
 
     def _judgments(self, found: Qrels | QrelsReader) -> Qrels | QrelsReader:

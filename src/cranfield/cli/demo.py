@@ -1,7 +1,5 @@
 """`cranfield demo`."""
 
-from pathlib import Path
-
 import click
 
 from cranfield import demo
@@ -17,9 +15,9 @@ _MEASURES = "nDCG@10 AP RR P@10 R@10"
 
 @flags.command("demo")
 def command(
-    folder: Path | None = flags.option(
+    folder: str | None = flags.option(
         "--save",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=click.Path(file_okay=False),
         help="Write the collection's files into this folder, to try commands on.",
     ),
     page: str | None = flags.option(

@@ -35,8 +35,8 @@ from cranfield.cli.terminal import (
 from cranfield.comparison.clustering import Clustering, Level, PoweredSettings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
-from cranfield.options import options_of
 from cranfield.extensions.scale.options import Dealing
+from cranfield.options import options_of
 from cranfield.scoring.arguments import Threads
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 from click.core import ParameterSource
 
-from cranfield.errors import OptionError
+from cranfield.errors import NO_DOCSTRINGS, OptionError
 from cranfield.formats.url import without_secrets
 from cranfield.measures import Measure, definitions, parse_all
 from cranfield.options import Check, Option, Options, level, options_of
@@ -149,6 +149,7 @@ def command(
             declared: Callable[[str], Decorator] = one.default
             made = declared(one.name)(made)
         found = click.command(name, cls, **how)(made)
+        found.help = found.help or NO_DOCSTRINGS
         if group is not None:
             group.add_command(found)
         return found

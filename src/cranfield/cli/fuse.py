@@ -60,7 +60,7 @@ def command(
     refuse_two_inputs(*runs)
     chosen: Any = {**how.unusual(), **judging.unusual()}
     refuse_own_input([*runs, *filter(None, [data.map_docs])], target)
-    opened = data.read_runs(runs)
+    opened = data.read_runs(runs, says_order=True)
     refuse_own_input([source.path for run in opened for source in run.sources], target)
     found = fuse(opened, method, name, **chosen)
     written = found.write(target, format)

@@ -14,6 +14,7 @@ from cranfield.cli.data import (
 )
 from cranfield.cli.several import (
     Several,
+    alignment_options,
     clustering_options,
     grouping_options,
     place_of,
@@ -101,7 +102,7 @@ def command(
         f"{DEFAULT_MEASURES}, or all that were saved",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment, group="Files"),
+    alignment: Alignment = alignment_options,
     settings: GateSettings = flags.family(
         GateSettings,
         without=("range",),

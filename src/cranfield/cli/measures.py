@@ -5,7 +5,7 @@ import shutil
 import click
 
 from cranfield.cli import flags
-from cranfield.errors import MeasureError
+from cranfield.errors import NO_DOCSTRINGS, MeasureError
 from cranfield.measures import EXAMPLE, Definition, definitions, example_of, find, search
 from cranfield.measures.declaration import UNDOCUMENTED
 
@@ -47,8 +47,7 @@ def command(
     if UNDOCUMENTED:
         formatter.write_paragraph()
         formatter.write_text(
-            "What each measures, its formula and its source are missing here: python -OO (or "
-            "PYTHONOPTIMIZE=2) takes documentation away. Run it without."
+            f"What each measures, its formula and its source are missing here {NO_DOCSTRINGS}"
         )
     click.echo(formatter.getvalue(), nl=False)
 

@@ -69,4 +69,4 @@ def command(
     judgments = data.read_qrels(qrels, judging.duplicates)
     texts = {"query_texts": query_texts, "doc_texts": doc_texts}
     chosen: Any = {**settings.unusual(), **judging.unusual(), **texts}
-    show(pool(judgments, data.read_runs(runs), **chosen), form)
+    show(pool(judgments, data.read_runs(runs, says_order=True), **chosen), form)

@@ -43,6 +43,7 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     given, sd, alpha = design.sizes, design.sd, design.alpha
     _check(given, sd, n_queries)
+    design.check_sd()
     name = next(iter(given), "effect")
     if design.power <= alpha and (n_queries is None or not given) and name != "width":
         raise OptionError(
@@ -158,7 +159,7 @@ def _check(given: dict[str, float], sd: float | None, queries: int | None) -> No
     for name, value in given.items():
         if name == "effect" and sd is not None:
             raise OptionError("--effect goes without --sd: it has been divided by it")
-        if name != "effect" and (sd is None or (sd == 0 and queries is not None)):
+        if name != "effect" and sd is None:
             raise OptionError(
                 f"--{name} needs --sd, the standard deviation of the queries' differences, above 0"
             )

@@ -4,7 +4,7 @@ from typing import Any
 
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
-from cranfield.cli.several import Several, saved_option
+from cranfield.cli.several import Several, alignment_options, saved_option
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
 from cranfield.comparison.settings import Alignment, ReproductionSettings
@@ -27,7 +27,7 @@ def command(
         "the effect is compared.",
     ),
     saved: bool = saved_option,
-    alignment: Alignment = flags.family(Alignment, group="Files"),
+    alignment: Alignment = alignment_options,
     settings: ReproductionSettings = flags.family(ReproductionSettings, group="Statistics"),
     rel: float | None = flags.rel(),
     judging: Judging = judging_options,

@@ -58,7 +58,8 @@ class Several:
                 "says how judgments and runs are taken; saved scores are as they are",
             )
             return
-        flags.refuse_options({"layout", "differing"}, "applies to saved scores only: add --saved")
+        of_scores = self.alignment.unusual().keys() - {"missing"}
+        flags.refuse_options(of_scores, "applies to saved scores only: add --saved")
         if not self.runs and not self.hold_both:
             raise self.data.refuse_alone(self.qrels, "for saved scores, say --saved")
 
@@ -184,6 +185,9 @@ saved_option = flags.option(
     help="The files are saved scores of every query, of any tool: no judgments, no runs.",
 )
 
+alignment_options = flags.family(
+    Alignment, group="Files", less_is_better={"multiple": True, "metavar": "NAME"}
+)
 clustering_options = flags.family(Clustering, group="Statistics", clusters={"metavar": "FILE"})
 grouping_options = flags.family(
     Grouping,
@@ -242,7 +246,7 @@ class Comparing:
         """Return the comparison over several collections, in a folder or a table of files."""
         flags.refuse_options(
             {"slices", "clusters", "cluster_by", "groups", "deterministic", "saved", "family"}
-            | {"rope", "bounds", "layout", "differing"},
+            | {"rope", "bounds", *self.alignment.unusual()} - {"missing"},
             "does not apply to collections together",
         )
         if self.settings.all_pairs and self.baseline is not None:
@@ -324,7 +328,7 @@ comparing_options = flags.gathered(
         "clustering": clustering_options,
         "grouping": grouping_options,
         "saved": saved_option,
-        "alignment": flags.family(Alignment, group="Files"),
+        "alignment": alignment_options,
         "slices": flags.slices("compare on those of each label separately, too"),
         "rel": flags.rel(),
         "judging": judging_options,

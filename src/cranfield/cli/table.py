@@ -26,7 +26,11 @@ def command(
     several: str | None = collections_option,
     comparing: Comparing = comparing_options,
     paper: Paper = flags.family(
-        Paper, group="Output", caption={"metavar": "TEXT"}, label={"metavar": "KEY"}
+        Paper,
+        without=("percent",),  # which saved scores have, too
+        group="Output",
+        caption={"metavar": "TEXT"},
+        label={"metavar": "KEY"},
     ),
     form: Format = format_option,
 ) -> None:
@@ -35,7 +39,8 @@ def command(
     The best value of each measure is bold, the second underlined. With --all-pairs, superscript
     letters name the systems that a value is significantly better than; else daggers mark what
     differs from the first system, or --baseline. The caption names the test, its correction and the
-    number of queries. Files and statistics are those of `cranfield compare`.
+    number of queries. With --percent, measures between 0 and 1 are in percent: 51.2 for 0.512.
+    Files and statistics are those of `cranfield compare`.
 
     \b
     cranfield table demo/qrels.txt demo/*.run -m 'nDCG@10 AP' -o results.tex
@@ -46,6 +51,11 @@ def command(
     flags.refuse_options(
         {"slices", "bounds"}, "does not apply to this table, only to `cranfield compare`"
     )
+    paper = replace(paper, percent=comparing.alignment.percent)
+    if collections:
+        comparing = replace(comparing, saved=True)
+    if not comparing.saved:
+        comparing = replace(comparing, alignment=replace(comparing.alignment, percent=False))
     if several is not None:
         if qrels is not None or collections:
             raise OptionError(
@@ -62,8 +72,7 @@ def command(
         for path in form.outputs:
             if place_of(path, [*named.values()]) is not None:
                 raise OptionError(f"-o {path}: is read by this command; name another file")
-        saved = replace(comparing, saved=True)
-        by_name = {name: saved.compared(path, ()) for name, path in named.items()}
+        by_name = {name: comparing.compared(path, ()) for name, path in named.items()}
         found = paper_table(by_name, **paper.unusual())
     elif qrels is None:
         raise OptionError(
@@ -73,7 +82,7 @@ def command(
         found = paper_table(comparing.compared(qrels, runs), **paper.unusual())
     show(found, form)
     if form.name not in (*ROWS, "json"):  # there is nothing below the table
-        say_notes(one for one in found.notes if one.is_grave or one.code == "texts")
+        say_notes(one for one in found.notes if one.is_grave or one.code in ("texts", "percent"))
 
 
 def _named(text: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ import click
 from cranfield.cli import flags
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.formats.source import Source, written
+from cranfield.formats.url import local_path, real_path
 from cranfield.notes import Note, gravest_first
 from cranfield.render.plain import folded
 from cranfield.render.shown import FORMS, ROWS, Shown
@@ -142,11 +143,11 @@ def _given() -> list[Any]:
 
 def refuse_outputs(outputs: Sequence[str]) -> None:
     """Raise OptionError for a file that must not be written: one that is read, or in no folder."""
-    read = {os.path.realpath(one) for one in _given() if isinstance(one, str)}
+    inputs = {real_path(argument) for argument in _given() if isinstance(argument, str)}
     for path in outputs:
-        if os.path.realpath(path) in read and os.path.exists(path):
+        if real_path(path) in inputs and os.path.exists(real_path(path)):
             raise OptionError(f"-o {printable(path)}: is read by this command; name another file")
-        folder = os.path.dirname(path)
+        folder = os.path.dirname(local_path(path))
         if folder and not os.path.isdir(folder):  # said before all is read and computed
             raise OptionError(f"-o {printable(path)}: there is no folder {printable(folder)}")
 

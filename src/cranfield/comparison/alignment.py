@@ -7,7 +7,7 @@ queries.
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -17,33 +17,36 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.clustering import Clustering
-from cranfield.comparison.units import EACH_QUERY, Units
-from cranfield.extensions.clusters.clusters import clusters_of
+from cranfield.comparison.part import Part
+from cranfield.comparison.scale import outside, possible
 from cranfield.comparison.score_columns import (
     Columns,
     columns_of,
+    divide_percentages,
     given_columns,
     known_measure,
     without_number,
 )
-from cranfield.comparison.part import Part
 from cranfield.comparison.settings import Alignment, Grouping, Missing
+from cranfield.comparison.units import EACH_QUERY, Units
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
+from cranfield.extensions.clusters.clusters import clusters_of
+from cranfield.extensions.whatif.joint_bounds import judged_measure
 from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse_all
 from cranfield.notes import Note
+from cranfield.render.numbers import some
 from cranfield.scoring.arguments import Reading, arranged, check_scores
 from cranfield.scoring.assembly import options_of
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
-from cranfield.extensions.whatif.joint_bounds import judged_measure
 from cranfield.scoring.scores import Systems
-from cranfield.scoring.sides import sides_of
+from cranfield.scoring.sides import given_twice, sides_of
 from cranfield.version import __version__
 
 DEFAULT_MEASURES = "nDCG@10"
@@ -101,6 +104,7 @@ class Aligned:
     units: Units = EACH_QUERY  # what is independent of one another
     parts: tuple[Part, ...] = ()  # what extensions add
     groups: Any = None
+    less_is_better: Sequence[str] = ()  # unknown measures of which it is
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""
@@ -109,12 +113,28 @@ class Aligned:
     def rising(self, measure: str) -> bool:
         """Return whether higher is better, as is assumed of an unknown measure."""
         known = known_measure(measure)
-        return known is None or known.definition.higher_is_better is not False
+        falls = known is not None and known.definition.higher_is_better is False
+        return not falls and measure not in self.less_is_better
 
     def column(self, measure: str) -> Floats:
         """Return the scores under one measure: (n_queries, n_systems)."""
         found: Floats = self.values[self.measures.index(measure)]
         return found
+
+    def check_range(
+        self, measure: str, ends: tuple[float, float], hint: str | None, files: Mapping[str, str]
+    ) -> None:
+        """Raise InputError for a score beyond the ends of its range; `files` are by system."""
+        values = self.column(measure)
+        for query, system in outside(values, *ends)[:1].tolist():
+            name, query_id = self.names[system], self.query_ids[query]
+            raise InputError(
+                f"{name}: {measure} of query {query_id!r:.80} is {values[query, system]:.10g}: "
+                f"expected a score from {ends[0]:g} to {ends[1]:g}",
+                source=files.get(name),
+                hint=hint,
+                query_id=query_id,
+            )
 
     def baseline(self, name: object) -> str:
         """Return the name of the baseline, given that name or the path of its run.
@@ -175,7 +195,8 @@ def align(
         grouping: which runs belong to one system; None: each is a system.
 
     Raises:
-        InputError: a score is missing or not a number; there is no system, or no query.
+        InputError: a score is missing, not a number, or not in the range of its measure; there is
+            no system, or no query.
         MeasureError: a measure without scores, or with texts as values.
         OptionError: options of reading or judging, with scores that exist already.
 
@@ -202,6 +223,8 @@ def _scores(
     missing = alignment.missing
     refuse_mapping(measures)
     both: tuple[Qrels, Run | dict[str, Run]] | None = None
+    if runs is not None and given_twice(qrels, runs, reading.columns):
+        qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
         judged, named, measures = arranged(
             *(qrels, runs, measures, None),
@@ -215,19 +238,63 @@ def _scores(
             sides = sides_of(qrels, reading.columns, "strict")
         both = None if sides is None else sides.read("strict", judging.duplicates)
     if both is not None:
+        if of_scores := alignment.unusual().keys() - {"missing"}:
+            raise OptionError(f"{min(of_scores)}: applies to scores, not to judgments and runs")
         wanted = DEFAULT_MEASURES if measures is None else measures
         return _evaluated(*both, wanted, missing or "zero", judging)
     check_scores(qrels)
     if given := {**judging.unusual(), **reading.unusual()}:
         raise OptionError(f"{', '.join(given)}: applies to judgments and runs, not to scores")
     try:
-        found, notes, recipe = given_columns(qrels, alignment)
+        columns, notes, recipe, files = given_columns(qrels, alignment)
     except InputError as error:
         if error.line is None:
             raise
         raise error.because("Scores are expected, since no runs are given.") from None
     names = None if measures is None else named_texts(measures)
-    return _aligned(found, names, missing or "error", notes, recipe)
+    falling, there = alignment.less_is_better, {measure for measure, _ in columns}
+    if useless := [name for name in falling if known_measure(name) or name not in there]:
+        raise OptionError(
+            f"less_is_better={useless[0]!r:.80}: expected a name in the scores that is no measure "
+            "of cranfield"
+        )
+    if alignment.percent:
+        columns, note = divide_percentages(columns)
+        notes = [*notes, note]
+    recipe |= alignment.unusual()
+    aligned = _aligned(columns, names, missing or "error", notes, recipe)
+    for measure in aligned.measures if files is not None else ():
+        ends = possible(known_measure(measure))
+        is_share = ends[1] == 1 and not alignment.percent
+        hint = "Is it a percentage? --percent divides by 100 (percent=True)." if is_share else None
+        aligned.check_range(measure, ends, hint, files or {})
+    aligned = replace(aligned, less_is_better=falling)
+    return replace(aligned, notes=(*aligned.notes, *_note_unknown(aligned)))
+
+
+def _note_unknown(aligned: Aligned) -> Iterator[Note]:
+    """Yield notes on unknown measures: more is taken as better; two systems differ in their unit.
+
+    The name `score` is no name of a measure, and goes without the first one.
+    """
+    unknown = [measure for measure in aligned.measures if known_measure(measure) is None]
+    names = [name for name in unknown if name != "score" and aligned.rising(name)]
+    if names:
+        text = (
+            f"{some([*map(printable, names)])}: no measure of cranfield; more is taken as better. "
+            "--less-is-better NAME turns that (less_is_better=)."
+        )
+        yield Note("direction", "info", text, count=len(names))
+    for measure in unknown:
+        columns = [*zip(map(printable, aligned.names), aligned.column(measure).T, strict=True)]
+        shares = [name for name, x in columns if x.min() >= 0 and x.max() <= 1]
+        above_1 = [name for name, x in columns if x.mean() > 1]
+        if shares and above_1:
+            text = (
+                f"{printable(measure)}: all scores of {some(shares)} are between 0 and 1, and the "
+                f"mean is above 1 of {some(above_1)}: are they in the same unit?"
+            )
+            yield Note("unit", "warning", text)
 
 
 def _is_read_once(data: Any) -> bool:

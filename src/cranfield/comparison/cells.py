@@ -10,14 +10,7 @@ import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.alignment import Aligned, hash_of
-from cranfield.comparison.effects import (
-    FEW,
-    Doubt,
-    cliff,
-    doubt_of,
-    effects_of,
-    skewness,
-)
+from cranfield.comparison.effects import FEW, Doubt, cliff, doubt_of, effects_of, skewness
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
@@ -28,14 +21,7 @@ from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import Change, Pair, Result, System, listed, verdicts
 from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.significance import (
-    TIE,
-    Moments,
-    beliefs,
-    rank_biserial,
-    signs,
-    t_test,
-)
+from cranfield.comparison.significance import TIE, Moments, beliefs, rank_biserial, signs, t_test
 from cranfield.options import LEAST_SHARE
 from cranfield.render.numbers import or_none
 from cranfield.scoring.slices import Slice
@@ -146,7 +132,15 @@ def result_of(
         _letters(cell, pairs) if settings.all_pairs else None,
         tuple(
             remarks_on(
-                *(cell.known, pairs, _doubts(cell, pairs), cell.flips, settings, family.n, cell.kind),
+                *(
+                    cell.known,
+                    pairs,
+                    _doubts(cell, pairs),
+                    cell.flips,
+                    settings,
+                    family.n,
+                    cell.kind,
+                ),
                 rising=cell.rising,
             )
         )

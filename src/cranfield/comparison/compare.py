@@ -129,7 +129,10 @@ def compared(
         settings = replace(settings, baseline=aligned.baseline(named))
     aligned.units.check(settings)
     left, right = _pairs(aligned.names, settings.baseline)
-    every_part = [*aligned.parts, *(entry("compare", one)() for one in entries("compare") if extras)]
+    every_part = [
+        *aligned.parts,
+        *(entry("compare", one)() for one in entries("compare") if extras),
+    ]
     parts = [part.start(aligned, settings, left, right) for part in every_part]
     given = None if labels is None else label_rows(labels)
     slicing, notes = slices_of(given, aligned.query_ids)

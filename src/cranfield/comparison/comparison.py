@@ -124,9 +124,9 @@ class Comparison(Shown):
     def tables(self, *, means: bool = False, changes: int = 0) -> list[Table]:
         """Return a table for each measure; then, if there are slices, one for each label.
 
-        `means` adds each system's mean with its own interval. `changes` is how many of the queries
-        that change most to list for each pair: first those on which the system is worse, then those
-        on which it is better. Raises OptionError if it is not a count.
+        `means` adds each system's mean with its own interval. `changes` is how many queries of each
+        pair to list on which the system is worse, the worst first, and how many on which it is
+        better. Raises OptionError if it is not a count.
         """
         n_changes = checked("changes", changes, whole(0))
         found: list[Table] = []
@@ -149,13 +149,14 @@ class Comparison(Shown):
         return found
 
     def _most_changed(self, result: Result, n: int) -> list[tuple[Pair, Change]]:
-        """Return the n queries of each pair that change most, those that get worse first."""
-        found: list[tuple[Pair, Change]] = []
+        """Return n queries of each pair that get worse most, then n that get better most."""
+        most_changed: list[tuple[Pair, Change]] = []
         for pair in result.pairs:
-            most = self._changes(result, pair.system, pair.other)[:n]
-            most.sort(key=lambda one: one[1] > 0)
-            found += [(pair, one) for one, _ in most]
-        return found
+            changes = self._changes(result, pair.system, pair.other)
+            for is_better in (False, True):
+                of_side = [change for change, gain in changes if (gain > 0) == is_better]
+                most_changed += [(pair, change) for change in of_side[:n]]
+        return most_changed
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each measure, slice and pair; what does not exist is None.

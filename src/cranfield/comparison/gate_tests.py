@@ -1,10 +1,8 @@
 """The tests of a gate, by name: what differs between them beside their numbers."""
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cranfield.errors import OptionError
 from cranfield.extensions import entries, entry
 
 if TYPE_CHECKING:

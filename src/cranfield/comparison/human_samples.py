@@ -31,7 +31,7 @@ _FEW_DIFFER = 10  # queries on which two systems differ
 _FEW_DOCUMENTS = 30  # labelled ones, with fewer of which intervals were seen to hold less often
 _FEW_RELEVANT = 10  # and of these, relevant ones
 _MANY_EACH = 3  # labelled documents to a query: with so many, few queries have none by chance
-_FILLED = ("without-score", "dropped")  # notes on queries that a system lacks
+_FILLED = ("without-score", "dropped", "percent")  # notes on the human scores to repeat
 
 # Of a measure, a system and another one or None, by their numbers: the mean, or the difference.
 Estimator = Callable[[int, int, int | None], Powered]
@@ -226,7 +226,7 @@ def _of_queries(
     notes += _not_by_chance(ours, f, chance, base)
     for m, measure in enumerate(ours.measures):
         named = [f"{name} ({measure})" for name in ours.names]
-        notes += on_intervals(y[m], named, units="labelled queries")
+        notes += on_intervals(y[m], named, LABELLED)
     little = [*_little_labelled(ours, theirs, np.array(shared), rows)]
     notes += little or _few_of_all(ours, judged, rows)
     if len(ours.names) > 1:

@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Unpack
 
 from cranfield.comparison.clustering import Clustering, ClusteringOptions, Level, LevelOptions
-from cranfield.extensions.clusters.clusters import clusters_of
 from cranfield.comparison.mean_interval import mean_intervals, on_intervals
 from cranfield.comparison.remarks import of_few
 from cranfield.comparison.score_columns import columns_of, known_measure, without_number
 from cranfield.errors import InputError
+from cranfield.extensions.clusters.clusters import clusters_of
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.options import refuse_others, takes

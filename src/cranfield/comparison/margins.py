@@ -8,11 +8,11 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, mean
 from cranfield.comparison.alignment import Aligned
-from cranfield.comparison.noninferiority import Question
-from cranfield.comparison.scale import ends_of, is_geometric, logs, outside, possible
-from cranfield.extensions.seeds.seeds import Spread, spread_of
 from cranfield.comparison.gate_tests import GateTest
-from cranfield.errors import InputError, OptionError
+from cranfield.comparison.noninferiority import Question
+from cranfield.comparison.scale import ends_of, is_geometric, logs, possible
+from cranfield.errors import OptionError
+from cranfield.extensions.seeds.seeds import Spread, spread_of
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 
@@ -187,8 +187,7 @@ def scores_range(
     aligned: Aligned, measure: str, stated: tuple[float, float] | None, test: GateTest
 ) -> tuple[float, float] | None:
     """Return the least and the greatest score of a query; None if that is not known."""
-    known, values = aligned.known(measure), aligned.column(measure)
-    low, high = stated or possible(known)
+    low, high = stated or possible(aligned.known(measure))
     if not math.isfinite(high - low):
         if test.needs_range:
             raise OptionError(
@@ -196,17 +195,9 @@ def scores_range(
                 "state them: range=(0, 1), --range 0,1"
             )
         return None
-    wrong = outside(values, low, high)
-    if not len(wrong):
-        return low, high
-    if stated is None and not test.needs_range:  # in another unit, such as percent
-        return None
-    query, system = wrong[0].tolist()
-    raise InputError(
-        f"{aligned.names[system]}: {measure} of query {aligned.query_ids[query]!r} is "
-        f"{values[query, system]:g}: expected a score from {low:g} to {high:g}",
-        hint="Scores in another unit have another range: range=(0, 100), --range 0,100.",
-    )
+    hint = "Scores in another unit have another range: range=(0, 100), --range 0,100."
+    aligned.check_range(measure, (low, high), hint, {})
+    return low, high
 
 
 def _refuse_all_of_it(contrast: Contrast, baseline: str) -> None:

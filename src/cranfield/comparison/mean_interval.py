@@ -14,9 +14,7 @@ from cranfield.notes import Note
 from cranfield.render.numbers import or_none
 
 
-def on_intervals(
-    scores: Floats, names: Sequence[str], units: Units = EACH_QUERY
-) -> Iterator[Note]:
+def on_intervals(scores: Floats, names: Sequence[str], units: Units = EACH_QUERY) -> Iterator[Note]:
     """Yield a note on each system whose interval may be too narrow.
 
     `scores` are (n_queries, n_systems). Fewer than 10 units have a note of their own.

@@ -13,10 +13,10 @@ from cranfield.comparison.effects import FEW
 from cranfield.comparison.flips import MANY, Flips, Paired
 from cranfield.comparison.power import MOST_QUERIES, queries_for
 from cranfield.comparison.randomization import one_sided
-from cranfield.extensions.seeds.seeds import Spread
 from cranfield.comparison.settings import Added, Design, GateSettings
 from cranfield.comparison.significance import TIE, Moments, fieller, student
 from cranfield.comparison.units import EACH_QUERY, Units
+from cranfield.extensions.seeds.seeds import Spread
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 # How the randomization test's limits and p-values were computed: by all possible flips, by all that

@@ -19,9 +19,7 @@ Columns = dict[str, Any]  # by name: (n,) each, a list, or one value for all
 class Part:
     """What an extension adds: here nothing."""
 
-    def start(
-        self, aligned: "Aligned", settings: "Settings", left: Ints, right: Ints
-    ) -> "Part":
+    def start(self, aligned: "Aligned", settings: "Settings", left: Ints, right: Ints) -> "Part":
         """Return it for the pairs of systems that are compared: (n_pairs,) twice."""
         return self
 

@@ -210,6 +210,7 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
     """
     refuse_others(queries_needed, options)
     design = Design.of(options)
+    design.check_sd()
     if design.seed_sd is not None and design.seeds is None:
         raise OptionError(
             "seed_sd needs seeds, how many runs each system has; seeds_needed() tells how many of "
@@ -250,6 +251,7 @@ def seeds_needed(n_queries: int, **options: Unpack[DesignOptions]) -> int:
     refuse_others(seeds_needed, options)
     n_queries = checked("n_queries", n_queries, count_from(2))
     design = Design.of(options)
+    design.check_sd()
     if not design.seed_sd:
         raise OptionError(
             "state seed_sd, the standard deviation of the means of a system's runs, above 0"
@@ -310,8 +312,6 @@ def _goal(design: Design) -> Callable[[int, Added], bool]:
     if name != "effect":
         if design.sd is None:
             raise OptionError(f"{name} needs sd, the standard deviation of the differences")
-        if design.sd == 0 and design.seed_sd:
-            raise OptionError("sd=0: with seed_sd, it must be above 0")
         size /= design.sd or 1.0
     if not 1e-100 < size / design.spread < 1e100:
         raise OptionError(f"{name}={stated!r} is too small or too large for sd={design.sd!r}")

@@ -61,7 +61,9 @@ def remarks_on(
     if pairs:
         n_clear = sum(one.method == "bound" for one in pairs)  # without any flip
         if n_clear < len(pairs):
-            yield from _of_so_few(flips, units.of_queries, settings, comparisons, some_clear=n_clear > 0)
+            yield from _of_so_few(
+                flips, units.of_queries, settings, comparisons, some_clear=n_clear > 0
+            )
         yield from _doubts(pairs, doubts, settings, units)
         yield from _of_so_many(pairs, settings)
     if settings.test in _OTHER_QUESTIONS:

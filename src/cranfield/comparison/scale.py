@@ -10,7 +10,7 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, floored_log
 from cranfield.measures import Measure
 
-_SLACK = 1e-9  # times the range: a score this far outside is rounding
+SLACK = 1e-6  # times the range: a score this far outside is rounding
 
 
 def is_geometric(measure: Measure | None) -> bool:
@@ -52,7 +52,7 @@ def possible(measure: Measure | None) -> tuple[float, float]:
 
 def outside(values: Floats, least: float, most: float) -> Ints:
     """Return the indices of the values that are below `least` or above `most`, a row for each."""
-    slack = _SLACK * (most - least) if math.isfinite(most - least) else 0.0
+    slack = SLACK * (most - least) if math.isfinite(most - least) else SLACK
     return np.argwhere((values < least - slack) | (values > most + slack))
 
 

@@ -11,20 +11,23 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.origin import Origin, alike
+from cranfield.comparison.scale import SLACK, possible
 from cranfield.comparison.settings import Alignment
 from cranfield.data.run_names import numbering
-from cranfield.errors import DuplicateError, InputError, MeasureError
+from cranfield.errors import DuplicateError, InputError, MeasureError, printable
 from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.small.score_files import ScoreRows, file_name_of, score_rows, system_rows
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note
+from cranfield.render.numbers import some
 from cranfield.scoring.scores import Scores, Systems
 
 # {(measure, system): (query ids, values (n_queries,))}. A measure is its canonical text, or, if it
 # is not known, the name that a file has for it.
 Columns = dict[tuple[str, str], tuple[Sequence[str], Floats]]
-Given = tuple[Columns, list[Note], dict[str, Any]]
+# Columns, notes on them, their recipe, and the file of each system; None for Scores.
+Given = tuple[Columns, list[Note], dict[str, Any], Mapping[str, str] | None]
 
 
 def spelled(measure: str | Measure, names: Collection[str]) -> str:
@@ -37,7 +40,7 @@ def spelled(measure: str | Measure, names: Collection[str]) -> str:
 
 
 def given_columns(data: Any, alignment: Alignment) -> Given:
-    """Return the columns of given scores, the notes on them, and their recipe."""
+    """Return the columns of given scores, with notes on them, their recipe and their sources."""
     if isinstance(data, Scores | Systems | str | os.PathLike):
         data = [data]
     if isinstance(data, Mapping) and data:
@@ -65,7 +68,7 @@ def _made(results: Iterable[Any]) -> Given:
     recipe = {**several[0].recipe, "run": {one.name: one.recipe["run"] for one in several}}
     recipe.pop("retrieved", None)  # of one run
     systems = Systems(several)
-    return columns_of(systems), without_number(systems.notes), recipe
+    return columns_of(systems), without_number(systems.notes), recipe, None
 
 
 def columns_of(systems: Systems) -> Columns:
@@ -99,9 +102,9 @@ def _saved(names: Sequence[str | None], files: Sequence[Any], alignment: Alignme
                 origins.append(Origin.of(str(file), rows))
             yield name or (file_name_of(file) if is_path else "scores"), name is not None, rows
 
-    columns, notes = _of_rows(read())
+    columns, notes, sources = _of_rows(read())
     notes += alike(origins, alignment)
-    return columns, notes, {"scores": [str(one) for one in files if not is_table(one)]}
+    return columns, notes, {"scores": [str(one) for one in files if not is_table(one)]}, sources
 
 
 def _of_dicts(data: Mapping[Any, Any]) -> Given:
@@ -122,7 +125,8 @@ def _of_dicts(data: Mapping[Any, Any]) -> Given:
                 )
             yield name, True, system_rows(scores, name, known)
 
-    return *_of_rows(read()), {"scores": "dict"}
+    columns, notes, _ = _of_rows(read())
+    return columns, notes, {"scores": "dict"}, {}
 
 
 def _refuse_one_system(data: Mapping[Any, Any]) -> None:
@@ -145,14 +149,17 @@ def _surely_measure(text: Any) -> bool:
     return len(str(text)) > 1 and is_measure(text)
 
 
-def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list[Note]]:
-    """Return columns by the canonical names of measures, and notes on what was left out.
+def _of_rows(
+    read: Iterable[tuple[str, bool, ScoreRows]],
+) -> tuple[Columns, list[Note], dict[str, str]]:
+    """Return columns by the canonical names of measures, notes on what was left out, and sources.
 
     `read` has (name, whether it was chosen, scores): a chosen name replaces the name in the scores,
     unless these hold several systems. `read` may read lazily: its items are not kept.
     """
     columns: Columns = {}
     notes: list[Note] = []
+    sources: dict[str, str] = {}  # of each system
     numbered, last = numbering(), list[str]()
     for name, chosen, rows in read:
         several = len({system for system, _ in rows.scores}) > 1
@@ -161,6 +168,7 @@ def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list
         for (own, measure), values in rows.scores.items():
             if own not in names:
                 names[own] = numbered(name if own is None or (chosen and not several) else own)
+                sources[names[own]] = rows.source
             canonical = "score" if measure is None else str(known_measure(measure) or measure)
             key = canonical, names[own]
             if key in written:
@@ -173,7 +181,21 @@ def _of_rows(read: Iterable[tuple[str, bool, ScoreRows]]) -> tuple[Columns, list
                 last = ids
             columns[key] = last, np.fromiter(values.values(), np.float64, len(values))
         notes += [replace(note, source=name) for note in rows.notes()]
-    return columns, notes
+    return columns, notes, sources
+
+
+def divide_percentages(columns: Columns) -> tuple[Columns, Note]:
+    """Return columns of which those in percent are divided by 100, and a note on which these are.
+
+    A column is in percent if some of its scores are above 1, and its measure is 1 at most.
+    """
+    fractions: Columns = {}
+    for (measure, system), (ids, values) in columns.items():
+        if possible(known_measure(measure))[1] == 1 and values.max() > 1 + SLACK:
+            fractions[measure, system] = ids, values / 100
+    names = some([printable(f"{measure} of {system}") for measure, system in fractions])
+    note = Note("percent", "info", f"Divided by 100: {names or 'nothing'}.")
+    return {**columns, **fractions}, note
 
 
 def is_measure(text: Any) -> bool:

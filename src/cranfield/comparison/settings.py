@@ -7,9 +7,9 @@ from typing import Any, Literal, TypedDict
 
 from cranfield.comparison.anova import PERMUTATIONS
 from cranfield.comparison.clustering import ALPHA
+from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
 from cranfield.comparison.gate_tests import NAMES as GATE_TESTS
 from cranfield.comparison.gate_tests import GateTest, gate_test
-from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
 from cranfield.formats.small.score_files import Layout
@@ -158,6 +158,17 @@ class Alignment(Options):
         "error",
         "What to do with saved scores that were made with other options or judgments than the "
         'first: "error" refuses them, "allow" takes them, and says so.',
+    )
+    percent: bool = option(
+        False,
+        "Saved scores are percentages: divide by 100 those of each system and measure with some "
+        "above 1.",
+    )
+    less_is_better: Sequence[str] = option(
+        (),
+        "A measure in saved scores of which less is better, such as 'latency_ms', or several. "
+        "[default: of those that cranfield does not know, more is better]",
+        some_names,
     )
 
 
@@ -562,6 +573,11 @@ class Design(Options):
                 f"power={self.power!r}: expected more than alpha={self.alpha!r}, chance's power"
             )
 
+    def check_sd(self) -> None:
+        """Raise OptionError for differences of queries that do not vary."""
+        if self.sd == 0:
+            raise OptionError("sd=0: expected a number above 0: the differences of queries vary")
+
 
 # ---- made from the families by scripts/make_docs.py
 
@@ -572,6 +588,8 @@ class AlignmentOptions(TypedDict, total=False):
     missing: Missing | None
     layout: Layout
     differing: Differing
+    percent: bool
+    less_is_better: Sequence[str]
 
 
 class GroupingOptions(TypedDict, total=False):

@@ -442,24 +442,24 @@ def means_of(result: Result, settings: Settings) -> Table:
 
 
 def changes_table(result: Result, changes: Sequence[tuple[Pair, Change]]) -> Table:
-    """Return the queries that change most, pair after pair."""
+    """Return the queries of each pair that get worse, and those that get better."""
     rows = [
         [
             pair.system,
-            one.query_id,
-            number(one.other_score),
-            number(one.score),
-            signed(one.score - one.other_score),
+            change.query_id,
+            number(change.other_score),
+            number(change.score),
+            signed(change.score - change.other_score),
         ]
-        for pair, one in changes
+        for pair, change in changes
     ]
     pairs = [pair for pair, _ in changes]
     rules = frozenset(i for i in range(1, len(pairs)) if pairs[i] is not pairs[i - 1])
-    other, *several = {pair.other for pair in pairs} or {"other"}
-    header = ["system", "query_id", "other" if several else other, "score", "diff"]
-    title = [f"{result.measure}   the queries that change most, those that get worse first"]
+    other, *others = {pair.other for pair in pairs} or {"other"}
+    header = ["system", "query_id", "other" if others else other, "score", "diff"]
+    heading = "the queries that get worse most, the worst first, then those that get better most"
     notes = ["No query changes."]
     if changes:
-        pair, one = changes[0]
-        notes = [how_to_explain(result.measure, one.query_id, [pair.other, pair.system])]
-    return Table(header, rows, notes, 2, rules=rules, title=title)
+        pair, change = changes[0]
+        notes = [how_to_explain(result.measure, change.query_id, [pair.other, pair.system])]
+    return Table(header, rows, notes, 2, rules=rules, title=[f"{result.measure}   {heading}"])

@@ -20,11 +20,11 @@ from cranfield.comparison.margins import over_all, scores_range
 from cranfield.comparison.noninferiority import GateMethod, Held, Outcome, Question, hold
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.scale import ends_of, is_geometric, logs
-from cranfield.extensions.seeds.seeds import Spread, spread_of
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import Moments
 from cranfield.errors import MeasureError, OptionError
 from cranfield.explanation.pointer import how_to_explain
+from cranfield.extensions.seeds.seeds import Spread, spread_of
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, around
@@ -228,7 +228,9 @@ def _doubts(asked: _Asked, systems: Sequence[str], found: Iterable[Threshold]) -
         if others < FEW:
             same = "all of" if others == 0 else f"all but {others} of"
             if asked.question.units.n_groups is not None and others:
-                same = f"all queries but those of {number_of(others, asked.question.units.word)}, of"
+                same = (
+                    f"all queries but those of {number_of(others, asked.question.units.word)}, of"
+                )
             said = (
                 f"{same} {queries_of(one.n)} have the same score: neither the limits nor p hold, "
                 "and rare low scores are not ruled out. The test 'bounded' is valid for any scores."

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from cranfield.comparison.noninferiority import GateMethod, Outcome
 from cranfield.comparison.result import Scale
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.thresholds import Threshold, lowest_table, table_of
+from cranfield.errors import printable
 from cranfield.explanation.pointer import how_to_explain
 from cranfield.notes import Note, around
 from cranfield.render.junit import Case, Ended, to_junit
@@ -21,6 +22,18 @@ from cranfield.render.shown import FORMS, Shown
 from cranfield.render.table import Column, Table, legend, wanted
 
 _WORST_LAST: tuple[Outcome, ...] = get_args(Outcome)
+
+
+class GateFailed(AssertionError):  # noqa: N818 - what pytest prints before the verdict
+    """A gate that did not pass: the text is the outcome of each system, and the gate's tables.
+
+    >>> from cranfield import GateFailed, gate
+    >>> try:
+    ...     found = gate({"new": {"q1": 0.5}}, at_least={"score": 0.75}).require()
+    ... except GateFailed as failure:
+    ...     print(str(failure).splitlines()[0])
+    new: FAIL
+    """
 
 
 @dataclass(frozen=True)
@@ -113,7 +126,7 @@ class Verdict:
 class Gate(Shown):
     """The verdicts on every system under every measure, and how they were found.
 
-    In a test, `assert found.passed, str(found)` prints the tables if it fails.
+    It is true if every system passes. In a test, `found.require()` prints the tables if not.
 
     >>> from cranfield import gate
     >>> runs = ["demo/bm25.run", "demo/dense.run", "demo/tfidf.run"]
@@ -153,6 +166,18 @@ class Gate(Shown):
     def passed(self) -> bool:
         """Whether every system passes; UNDECIDED counts as the option `undecided` says."""
         return self.takes(self.outcome) == "PASS"
+
+    def __bool__(self) -> bool:
+        """Return `passed`, so that `assert gate(...)` fails where the gate does."""
+        return self.passed
+
+    def require(self) -> Self:
+        """Return the gate if it passed; raise GateFailed, with its verdicts and tables, if not."""
+        __tracebackhide__ = True  # pytest shows the line of the test
+        if self.passed:
+            return self
+        outcomes = (f"{printable(name)}: {outcome}" for name, outcome in self.outcomes.items())
+        raise GateFailed(f"{', '.join(outcomes)}\n\n{self}")
 
     def takes(self, outcome: Outcome) -> Outcome:
         """Return the outcome, with UNDECIDED counted as the option `undecided` says."""

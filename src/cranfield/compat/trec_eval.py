@@ -28,10 +28,12 @@ from cranfield.compat.names import (
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import Meeting
-from cranfield.data.qrels import read_qrels
+from cranfield.data.qrels import Qrels
 from cranfield.data.run import read_run
 from cranfield.errors import NothingSharedError
 from cranfield.formats.block import LARGEST_GRADE
+from cranfield.formats.columns import What
+from cranfield.formats.files import file_rows
 from cranfield.formats.small.zscores import zscore_rows
 from cranfield.formats.source import Source
 from cranfield.formats.trec import run_tag
@@ -93,7 +95,9 @@ def trec_eval(
     columns = _columns(wanted, options)
     if qrels == run == "-":
         raise TrecEvalError(FILE, "the standard input, `-`, can be read only once")
-    judgments = read_qrels(qrels, options.qrels_format)
+    rows = file_rows(qrels, What.QRELS, options.qrels_format)
+    rows.ignores_hash_rows = True
+    judgments = Qrels(rows)
     if options.qrels_format not in PREFERENCES:
         judgments.check_whole(
             "trec_eval would cut off the digits after the point, without a warning",
@@ -102,6 +106,7 @@ def trec_eval(
         )
     zscores = None if options.zscores is None else zscore_rows(Source(options.zscores))
     ranking = read_run(run, format="trec")
+    ranking.rows.ignores_hash_rows = True
     judging = Judging(
         scores="single" if options.version_9 else "double",
         # trec_eval breaks ties the other way where it looks at preferences.

@@ -19,12 +19,15 @@ from cranfield.arrays.slots import Slots
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging, Ties
 from cranfield.data.order import Grouped, grouped, placed
+from cranfield.data.run_notes import duplicates_of, no_common_query
 from cranfield.errors import InputError, NothingSharedError, OptionError, one_of, printable
+from cranfield.formats import rows_of
 from cranfield.formats.block import Block, Duplicates, HeldRows, Order, Role, joined, no_rows
-from cranfield.formats.columns import in_order
+from cranfield.formats.columns import ColumnsLike, What, in_order
 from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.source import named
+from cranfield.notes import Note, warn_of
 from cranfield.options import checked, is_whole, whole
 from cranfield.render.numbers import number_of, queries_of
 from cranfield.version import __version__
@@ -68,6 +71,15 @@ class Altered(Documents):
 
     #: How it was made, if it is made of other runs, as `fuse` does; else empty.
     recipe: Mapping[str, Any] = MappingProxyType({})
+
+    def _once(self, duplicates: Duplicates) -> Self:
+        """Return the run with each document of a query once, and a note of what was left out."""
+        judging, repeated_rows = Judging(duplicates=duplicates), self.repeated()
+        recipe = {"duplicates": duplicates}
+        run = self._made(lambda group: group.block, "each document once of", judging, recipe)
+        if repeated_rows.count:
+            run.rows.notes = (duplicates_of("the run", repeated_rows, duplicates),)
+        return run
 
     def rename(self, name: str) -> Self:
         """Return the same run under another name.
@@ -133,26 +145,35 @@ class Altered(Documents):
         ({'q1': {'d1': 2.0, 'd2': 1.0}}, {'q1': {'d2': 1.0}})
 
         """
-        return self._part(queries, docs, kept=True)
+        return self._part(queries, docs, None)
 
-    def without(self, docs: Any = None, queries: Any = None) -> Self:
+    def without(
+        self, docs: Any = None, queries: Any = None, *, columns: ColumnsLike | None = None
+    ) -> Self:
         """Return all but some documents, such as those that a user has seen, or some queries.
 
         Both are as for `only`. A query of which no document is left stays, without documents.
+        Of a table, or its file, the documents are in the column `excluded_ids` (`excluded`,
+        `seen_ids`, `seen`, `seen_items`, `history` or `train_ids`), or else in that of a run's
+        documents; expected documents only if `columns` says so: {"excluded_ids": "gold_ids"}.
+        Results say how many rows were removed; no common query raises NothingSharedError.
 
         >>> from cranfield import Run
         >>> seen = {"ann": ["d2"]}
         >>> Run({"ann": {"d1": 2.0, "d2": 3.0}, "bob": {"d2": 1.0}}).without(seen).to_dict()
         {'ann': {'d1': 2.0}, 'bob': {'d2': 1.0}}
         """
-        return self._part(queries, docs, kept=False)
+        return self._part(queries, docs, columns or {})
 
-    def _part(self, queries: Any, docs: Any, *, kept: bool) -> Self:
+    def _part(self, queries: Any, docs: Any, exclusion_columns: ColumnsLike | None) -> Self:
+        """Return a part of the run; `exclusion_columns` are stated for exclusions."""
+        kept = exclusion_columns is None
         verb = "only" if kept else "without"
         if queries is None and docs is None:
             raise OptionError(f"{verb}(): state queries or docs")
         of_queries = None if queries is None else self._queries(queries)
-        of_docs = None if docs is None else self._documents(docs)
+        of_docs = None if docs is None else self._documents(docs, exclusion_columns)
+        n_rows = list[int]()
 
         def wanted_queries(queries: Ids) -> Bools:
             if of_queries is None:
@@ -161,6 +182,7 @@ class Altered(Documents):
             return wanted
 
         def part(found: Grouped) -> Block:
+            n_rows.append(len(found.block))
             stays = wanted_queries(found.queries)
             wanted = stays[found.group]
             if of_docs is not None:
@@ -177,7 +199,22 @@ class Altered(Documents):
         )
         said = f"{'some' if kept else 'all but some'} {what} of"
         listed = {key: _said(one) for key, one in (("queries", queries), ("docs", docs))}
-        return self._made(part, said, self._each, {verb: listed}, needs_rows=kept)
+        run = self._made(part, said, self._each, {verb: listed}, needs_rows=kept)
+        if kept:
+            return run
+        run_queries = self._queries(self).ids
+        for places in (of_queries, None if of_docs is None else of_docs.queries):
+            if places is not None and len(places.ids) and (places.of(run_queries) < 0).all():
+                ids, source = places.ids.to_texts(), named(self.sources)
+                run_ids = run_queries.to_texts()
+                raise no_common_query(self.name, run_ids, "the exclusions", ids, source)
+        is_empty = isinstance(docs, dict | list) and not any(
+            docs.values() if isinstance(docs, dict) else docs
+        )
+        note = removal_note(sum(n_rows), run.rows.length or 0, nothing_excluded=is_empty)
+        run.rows.notes = (*run.rows.notes, note)
+        warn_of([note])
+        return run
 
     def __or__(self, other: Any) -> Self:
         """Return the rows of both; where both have a document for a query, the left one's.
@@ -203,7 +240,7 @@ class Altered(Documents):
         if "cost" in (self._numbers ^ other._numbers):
             raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
         left, right = (one._whole(roles) for one in (self, other))
-        seen = self._documents(self, left)
+        seen = _of_block(left)
         rest = np.flatnonzero(~seen.among(grouped(right, other._each)))
         added = replace(right.take(rest), left_out=right.left_out, empty=right.empty)
         both = joined([left, added])
@@ -229,7 +266,7 @@ class Altered(Documents):
         if not np.isfinite(score).all():
             row = int(np.flatnonzero(~np.isfinite(score))[0])
             raise scored.error(row, f"the score {score[row]}: documents without one go below it")
-        there = self._documents(other, scored)
+        there = _of_block(scored)
         judging, shared = Judging(), list[bool]()
 
         def ranked(found: Grouped) -> Block:
@@ -244,6 +281,7 @@ class Altered(Documents):
         made = {"rerank": other.made_from, "rest": rest}
         said = f"by the scores of {other.name}:"
         reranked = self._made(ranked, said, judging, made, by="score")
+        reranked.rows.taken = other.rows.taken
         return self._sharing(other, shared, reranked)
 
     def break_ties(self, by: Any) -> Self:
@@ -259,7 +297,7 @@ class Altered(Documents):
         """
         other, judging = self._as_run(by), Judging()
         whole_of = other._whole(other._numbers, judging)
-        there, shared = self._documents(other, whole_of), list[bool]()
+        there, shared = _of_block(whole_of), list[bool]()
         rank_there = placed(other.grouped(whole_of, judging), judging).rank
 
         def ordered(found: Grouped) -> Block:
@@ -364,41 +402,46 @@ class Altered(Documents):
         def ranked_by(self, order: Order) -> Order:
             """Return by what the run is ranked if `order` is asked for."""
 
-    def _of_file(self, path: Any, what: str) -> "Self | Qrels | list[str]":
-        """Open a file that names queries or documents: a run, judgments, or a list of ids."""
-        from cranfield.data.qrels import read_qrels
-        from cranfield.formats.columns import What
+    def _open(
+        self, given: Any, what: str, exclusion_columns: ColumnsLike | None = None
+    ) -> "Self | Qrels | Any":
+        """Return the run, the judgments or the ids in a file or a table; other data unchanged."""
+        from cranfield.data.qrels import Qrels, read_qrels
         from cranfield.formats.files import what_is
         from cranfield.formats.small.listed_ids import listed_ids
 
-        text = os.fspath(path)
-        if not (os.path.exists(text) or text == "-" or any(one in text for one in "*?[:")):
-            raise OptionError(
-                f"{what}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
-            )
-        listed = None if text == "-" else listed_ids(text)
-        if listed is not None:
-            if listed[0] != _ROLES[what]:
-                raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
-            return listed[1]
-        if what_is(path) is What.RUN:
-            return self._as_run(path)
-        return read_qrels(path, duplicates="first")
+        is_path = isinstance(given, str | os.PathLike)
+        if is_path:
+            text = os.fspath(given)
+            if not (os.path.exists(text) or text == "-" or any(one in text for one in "*?[:")):
+                raise OptionError(
+                    f"{what}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
+                )
+            listed = None if text == "-" else listed_ids(text)
+            if listed is not None:
+                if listed[0] != _ROLES[what]:
+                    raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
+                return listed[1]
+        elif isinstance(given, Qrels | Altered) or not _is_table(given):
+            if exclusion_columns:
+                raise OptionError("columns= is for a table: what was given has no columns")
+            return given
+        if exclusion_columns is not None:
+            rows = rows_of(given, What.EXCLUDED, columns=exclusion_columns, is_path=is_path)
+            return self._as_run(rows)
+        if is_path and what_is(given) is What.RUN:
+            return self._as_run(given)
+        return (read_qrels if is_path else Qrels)(given, duplicates="first")
 
-    def _documents(self, given: Any, block: Block | None = None) -> _Named:
+    def _documents(self, given: Any, exclusion_columns: ColumnsLike | None = None) -> _Named:
         """Return the documents that ids, judgments, a run, a table, a file or a dict name."""
         from cranfield.data.qrels import Qrels
 
-        if isinstance(given, str | os.PathLike):
-            given = self._of_file(given, "docs")
-        elif is_table(given) and not isinstance(given, Qrels | Altered):
-            given = Qrels(given, duplicates="first")
+        given = self._open(given, "docs", exclusion_columns)
         if isinstance(given, Qrels):
             return _of_pairs(ids_of(given.query_ids), given.query, given.docs)
         if isinstance(given, Altered):
-            every = given._whole(()) if block is None else block
-            first = grouped(every, Judging(duplicates="first"))
-            return _of_pairs(first.queries, first.group, first.block.doc)
+            return _of_block(given._whole(()))
         if isinstance(given, Mapping):
             lists = {
                 as_text(query, "docs"): [*dict.fromkeys(_texts(docs, f"docs[{query!r:.40}]"))]
@@ -413,10 +456,7 @@ class Altered(Documents):
         """Return the queries that ids, judgments, a run, a table, a file or a dict name."""
         from cranfield.data.qrels import Qrels
 
-        if isinstance(given, str | os.PathLike):
-            given = self._of_file(given, "queries")
-        elif is_table(given) and not isinstance(given, Qrels | Altered):
-            given = Qrels(given, duplicates="first")
+        given = self._open(given, "queries")
         if isinstance(given, Altered):
             block = given._whole(())
             ids = block.query.take(block.query.begins()).to_list()
@@ -485,23 +525,40 @@ def _below(new: Floats, found: Grouped, rank: Ints) -> Floats:
     return result
 
 
+def _is_table(given: Any) -> bool:
+    are_rows = isinstance(given, list) and isinstance(next(iter(given), None), Mapping)
+    return are_rows or is_table(given)
+
+
+def removal_note(n_before: int, n_left: int, *, nothing_excluded: bool = False) -> Note:
+    """Say how many rows were removed; a warning if none was, of some that were to be."""
+    n, all_rows = n_before - n_left, number_of(n_before, "row")
+    text = f"{n:,} of {all_rows} removed: {n_left:,} of {all_rows} left."
+    if n or nothing_excluded:
+        return Note("without", "info", text, count=n)
+    return Note("without", "warning", f"{text} Are ids written in the same way?", count=0)
+
+
+def _of_block(block: Block) -> _Named:
+    first = grouped(block, Judging(duplicates="first"))
+    queries = Ids.joined([first.queries, Ids.of([*block.empty])])
+    return _of_pairs(queries, first.group, first.block.doc)
+
+
 def _of_pairs(queries: Ids, group: Ints, docs: Ids) -> _Named:
     return _Named(None, Places(queries), Slots(group, docs))
 
 
 def _texts(given: Any, what: str) -> list[str]:
     """Return ids as texts; refuse what is no list of ids."""
-    try:
-        found = [given] if isinstance(given, str | bytes) else [*given]
-    except TypeError:
-        found = [None]
-    lists = not isinstance(given, str | bytes)
-    if not lists or not all(is_whole(one) or isinstance(one, str) for one in found):
+    is_list = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    ids = [*given] if is_list else [None]
+    if not all(is_whole(identifier) or isinstance(identifier, str) for identifier in ids):
         raise OptionError(
             f"{what}={given!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a run, a table, a "
             "file or a dict of lists"
         )
-    return [as_text(one, what) for one in found]
+    return [as_text(identifier, what) for identifier in ids]
 
 
 def _said(given: Any) -> Any:

@@ -13,6 +13,7 @@ from cranfield.errors import DuplicateError, InputError, OptionError, one_of
 from cranfield.formats.block import Block, Errors, Keep, LeftOut, ListsOf, Load, Role, Rows
 from cranfield.formats.objects import Nested
 from cranfield.formats.source import Source, named
+from cranfield.formats.systems import refuse_mixture
 
 if TYPE_CHECKING:  # what most runs do not need
     from cranfield.data.chunks import Chunks, DocsOfChunks
@@ -161,12 +162,19 @@ class Documents:
         return () if self.made_of is None else self.made_of.needs
 
     def grouped(self, block: Block, judging: Judging = Judging()) -> Grouped:
-        """Return a block of its rows by query: the documents that are ranked."""
+        """Return a block of its rows by query: the documents that are ranked.
+
+        Raises DuplicateError for a document that has rows of two systems.
+        """
         if self.made_of is None:
-            return grouped(block, judging)
-        first = self.made_of.before(judging)
-        whole = grouped(self.made_of.prepared(block, self.errors), first)
-        return self.made_of.merged(whole, self.errors, judging)
+            whole = grouped(block, judging)
+        else:
+            first = self.made_of.before(judging)
+            whole = grouped(self.made_of.prepared(block, self.errors), first)
+            whole = self.made_of.merged(whole, self.errors, judging)
+        if whole.repeated.count:
+            refuse_mixture(self._rows)
+        return whole
 
     def docs_of(self, block: Block) -> Ids:
         """Return the documents of some of its rows, row by row."""

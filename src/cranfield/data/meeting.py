@@ -1,6 +1,7 @@
 """Meeting: a run that has met the judgments, with counts of its queries and what to know of it."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -18,18 +19,18 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_notes import (
     Look,
-    are_ranks,
+    distance_note,
     duplicates_of,
     level_scores,
     mostly,
     nothing_judged,
 )
-from cranfield.formats.block import Duplicates, LeftOut, Order, Role
+from cranfield.formats.block import Duplicates, HeldRows, LeftOut, Order, Role
 from cranfield.formats.objects import Nested
 from cranfield.lazy import cached_property
-from cranfield.notes import Note
+from cranfield.notes import Note, Severity
 from cranfield.progress import unwatched
-from cranfield.render.numbers import number_of, short
+from cranfield.render.numbers import number_of, queries_of, short
 
 
 class Seen(NamedTuple):
@@ -44,6 +45,9 @@ class Seen(NamedTuple):
     n_level: int
     n_unsorted: int
     n_below: int  # documents that were not retrieved, and are ranked below those that were
+    n_copied: int  # documents of the run, if these and their scores are the judgments; else 0
+    lists: tuple[int, int]  # queries of several judged documents; those with just these as rows
+    n_unjudged: int  # documents that were dropped as unjudged, or of a negative grade
     left_out: LeftOut  # for these see `Match`
     repeated: LeftOut
     made: tuple[int, int]
@@ -72,6 +76,8 @@ class Met:
     run: Run
     judging: Judging
     whole: bool
+    #: For a query of a run: what `order_notes` says of the whole run; None: this is the whole run.
+    order_notes: Callable[[], Iterable[Note]] | None = None
 
     @property
     def seen(self) -> Seen:
@@ -163,6 +169,7 @@ class Meeting(Met):
     judging: Judging
     whole: bool
     n_below: int = 0
+    n_unjudged: int = 0
 
     @property
     def query_ids(self) -> Sequence[str]:
@@ -226,12 +233,37 @@ class Meeting(Met):
             int(np.count_nonzero(match.n_retrieved > 1)),
             self.n_hits,
             *(placed.n_tied, placed.n_level, placed.n_unsorted, self.n_below),
+            *(self._count_copied(), self._count_lists(), self.n_unjudged),
             match.left_out,
             match.repeated,
             match.made,
             match.dropped,
             match.regrouped,
         )
+
+    def _count_copied(self) -> int:
+        """Return the number of judged documents, if the run has these with their grades; else 0."""
+        qrels, run, match, hits = self.qrels, self.run, self.match, self.judged.hits
+        has_others = match.unknown or match.repeated.count or not run.has_scores
+        if has_others or not self.n_hits == len(qrels) == match.n_retrieved.sum():
+            return 0
+        is_below = (hits.query[1:] == hits.query[:-1]) & (hits.grade[1:] > hits.grade[:-1])
+        with unwatched():  # it was read before
+            is_copy = not is_below.any() and run.skipping().to_dict() == qrels.to_dict()
+        return self.n_hits if is_copy else 0
+
+    def _count_lists(self) -> tuple[int, int]:
+        """Return how many queries have several judged documents, and how many just these as rows.
+
+        (0, 0) unless the run or the judgments are lists.
+        """
+        qrels, match = self.qrels, self.match
+        if qrels.graded and not self.run.rows.is_ranking:
+            return 0, 0
+        n_judged = np.diff(qrels.starts)
+        n_hits = np.bincount(qrels.query[match.row], minlength=len(n_judged))
+        is_same = (match.n_retrieved == n_judged) & (n_hits == n_judged) & (n_judged > 1)
+        return int(np.count_nonzero(n_judged > 1)), int(np.count_nonzero(is_same))
 
     @cached_property
     def counts(self) -> Counts:
@@ -250,6 +282,30 @@ class Meeting(Met):
             rows_left_out=match.left_out.count + self.qrels.left_out.count,
             tied=match.placed.n_tied,
         )
+
+
+def own_judgments(met: Met, severity: Severity = "warning") -> Iterator[Note]:
+    """Say that the judgments seem to be the run: its scores are the grades, or its lists theirs."""
+    qrels, seen = met.qrels, met.seen
+    if not seen.n_hits or qrels.in_groups or qrels.lists_of == "grades":
+        return
+    n, n_same = seen.lists
+    is_copy = seen.n_copied == seen.n_hits and _ranked_by(met) == "score"
+    if not is_copy and (n < _FEWEST or 20 * n_same < 19 * n):
+        return
+    text = "the judgments seem to be given as a run: "
+    is_of_one_grade = qrels.grade.min() == qrels.grade.max()
+    is_long = seen.n_hits >= _FEWEST and seen.n_several > 0
+    if is_copy and (is_long or not is_of_one_grade):
+        text += "its documents are the same, its numbers grades"
+        yield Note("qrels-as-run", severity, text, count=seen.n_hits)
+    elif not is_copy and is_of_one_grade:
+        text += f"in {n_same:,} of {queries_of(n)} with several expected documents, just these "
+        text += "were retrieved"
+        yield Note("qrels-as-run", severity, text, n_same, count=n_same)
+
+
+_FEWEST = 5  # lists, or rows of one grade: fewer may be so by chance
 
 
 def _hinting(note: Note) -> Note:
@@ -271,10 +327,10 @@ def _suspicions(met: Met, by: Order) -> Iterator[Note]:
         if not met.are_whole and _scores_are_grades(run):
             text = "The judgments are fractions and the run's scores grades: are they swapped?"
             yield Note("swapped", "warning", text, 1)
-        if run.nested is not None:
-            yield from _ranks_in(run.nested, qrels)
-        elif seen.n_unsorted:
-            yield from _against(run)
+        if run.nested is not None or seen.n_unsorted:
+            notes_of_run = met.order_notes
+            yield from notes_of_run() if notes_of_run else order_notes(qrels, run)
+    yield from own_judgments(met)
     if met.unknown and (missing := met.missing):
         from cranfield.data.spelling import queries_spelt_otherwise
 
@@ -306,12 +362,16 @@ def _notes(met: Met, by: Order) -> Iterator[Note]:
     if not is_told and met.judging.order == "score" and by != "score":
         how = "by its rank column" if by == "rank" else "in the order of its rows"
         yield Note("no-scores", "info", f"The run has no scores: ranked {how}.")
+    if run.rows.distance is not None and by == "score":
+        yield distance_note(run.rows.distance)
     if n_tied := seen.n_tied:
         what = " in rank" if by == "rank" else ""
         text = f"{n_tied:,} documents are tied{what}: {met.judging.tie_rule}."
         yield Note("ties", "info", text, count=n_tied)
-    if met.judging.drops or seen.n_below:
+    if met.judging.drops or seen.n_below or seen.n_unjudged:
         yield from _changed(met)
+    if run.rows.lists or isinstance(run.rows, HeldRows):
+        yield from run.rows.notes
     if seen.regrouped:
         text = "The run's queries are not in one piece: it was read into memory whole."
         yield Note("apart", "info", text)
@@ -349,11 +409,12 @@ def _changed(met: Met) -> Iterator[Note]:
     n_own, n_low = seen.dropped
     least = short(met.judging.scores_above or 0)
     for code, n, why in (
-        ("identical-ids", n_own, "their ids are those of the queries"),
-        ("scores-above", n_low, f"their scores are not above {least}"),
+        ("identical-ids", n_own, " before ranking: their ids are those of the queries"),
+        ("scores-above", n_low, f" before ranking: their scores are not above {least}"),
+        ("judged-only", seen.n_unjudged, ": unjudged, or of a negative grade"),
     ):
         if n:
-            text = f"{number_of(n, 'document')} of the run dropped before ranking: {why}."
+            text = f"{number_of(n, 'document')} of the run dropped{why}."
             yield Note(code, "info", text, count=n)
     if n := seen.n_below:
         were = f"{number_of(n, 'judged document')} not retrieved, put below all that were"
@@ -365,22 +426,25 @@ NO_GRADES = Note(
     "no-grades", "info", "No grades: every document of the judgments is relevant, grade 1."
 )
 _BLOCKS_LOOKED_AT = 2
+_DICTS_LOOKED_AT = 20  # queries of three documents or more
 
 
-def _ranks_in(nested: Nested, qrels: Qrels) -> Iterator[Note]:
-    """Say whether the scores of a dict are ranks: as a rule its first queries show that not.
+def _look_at_dict(nested: Nested, query_ids: Iterable[str]) -> Look:
+    """Look at the scores of a dict, unless its first queries show that they are in no such order.
 
-    The scores of queries without judgments are not looked at: nobody has checked them.
+    The scores of other queries are not looked at: without judgments, nobody has checked them.
     """
-    look = Look()
-    for docs in map(nested.get, qrels.query_ids):
-        if docs is not None and len(docs) > 1:
-            look.several, look.longest = look.several + 1, max(look.longest, len(docs))
-            if float(next(iter(docs.values()))) <= 1:  # as ranks begin
-                look.like_ranks += are_ranks(np.array([*docs.values()], np.float64))
-            if look.several - look.like_ranks > 2 and not look.mostly_ranks:
-                return
-    yield from look.notes()
+    rankings = [docs.values() for docs in map(nested.get, query_ids) if docs]
+    n_odd = n_first = 0
+    for scores in islice((scores for scores in rankings if len(scores) > 2), _DICTS_LOOKED_AT):
+        n_first, n = n_first + 1, len(scores)
+        first, last = float(next(iter(scores))), float(next(reversed(scores)))
+        may_be_ranks = first.is_integer() and 0 <= min(first, last) <= max(first, last) <= n
+        n_odd += may_be_ranks or (first < last and len(rankings) > 1)
+    if 5 * n_odd < 4 * max(n_first, 1):
+        return Look()
+    column = np.array([*chain.from_iterable(rankings)], np.float64)
+    return Look.at(np.cumsum([0, *map(len, rankings)]), column, None)
 
 
 _HIGH_GRADE = 10
@@ -399,11 +463,22 @@ def _scores_are_grades(run: Run) -> bool:
     return bool(small.all() and scores.any())  # lists have scores from 0 down
 
 
-def _against(run: Run) -> Iterator[Note]:
-    """Look, in the first blocks of a run, whether ranks contradict scores or are in their place.
+def notes_on_order(runs: Iterable[Run]) -> list[Note]:
+    """Return what is odd about the order of runs, for verbs whose results do not say it."""
+    return [note.of(run.name) for run in runs if run.has_scores for note in order_notes(None, run)]
 
-    Faults of the rank column itself do not matter: the run is ranked by its scores.
+
+def order_notes(qrels: Qrels | None, run: Run) -> Iterator[Note]:
+    """Say whether the scores of a run look like ranks or distances, or its ranks contradict them.
+
+    Of a run that is no dict, the first blocks are looked at. Faults of the rank column itself do
+    not matter: the run is ranked by its scores.
     """
+    if run.nested is not None:
+        with contextlib.suppress(TypeError, ValueError):  # where one query is explained, of others
+            query_ids = run.nested if qrels is None else qrels.query_ids
+            yield from _look_at_dict(run.nested, query_ids).notes(run.rows)
+        return
     from cranfield.data.regroup import together
 
     wanted: list[Role] = ["score", "rank"] if "rank" in run.numbers else ["score"]
@@ -414,4 +489,4 @@ def _against(run: Run) -> Iterator[Note]:
         block = together(load())
         if block.value is not None:
             look += Look.at(np.append(block.query.begins(), len(block)), block.value, block.rank)
-    yield from look.notes(whole=len(loads) <= _BLOCKS_LOOKED_AT)
+    yield from look.notes(run.rows, whole=len(loads) <= _BLOCKS_LOOKED_AT)

@@ -248,6 +248,7 @@ def _from_blocks(rows: Rows, errors: Errors, duplicates: Duplicates) -> Judgment
         duplicates=duplicates,
         graded=has_grades and rows.graded,
         listed=bool(rows.lists),
+        notes=rows.notes,
     )
 
 
@@ -290,6 +291,10 @@ def _whole_queries(
             continue
         by_query = grouped(block, kept)
         repeated += by_query.repeated
+        if by_query.repeated.count and duplicates == "refuse":
+            from cranfield.formats.systems import refuse_mixture
+
+            refuse_mixture(rows)
         hashes.append(by_query.queries.hash())
         if not apart and _some_alike(hashes[-1:]):
             raise _ApartError

@@ -31,7 +31,7 @@ from cranfield.formats.block import (
     joined,
     no_rows,
 )
-from cranfield.formats.columns import ColumnsLike, What, in_order
+from cranfield.formats.columns import ColumnsLike, What, in_order, may_be_distance
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
 from cranfield.formats.header import listed_names
 from cranfield.formats.objects import NestedRows
@@ -82,7 +82,9 @@ class Run(Altered):
     be guessed: `{"query_id": "user", "score": "prediction"}`. A table may have a row for each
     query, with a list of documents in a cell: `retrieved_ids`, and `scores` beside. A column `cost`
     may say what it costs to look at the document, for CWL. `errors="skip"` leaves out rows that
-    cannot be scored, and counts them. `name` is what the system is called in results.
+    cannot be scored, and counts them. Of a document that a query has twice, `duplicates` keeps the
+    "first" row or the "best"; the run is then held in memory. `name` is what the system is called
+    in results.
 
     >>> Run({"q1": {"d1": 12.3, "d2": 11.0}}, name="bm25")
     Run('bm25', 1 query, 2 documents)
@@ -96,6 +98,7 @@ class Run(Altered):
         name: str | None = None,
         columns: ColumnsLike | None = None,
         errors: Errors = "strict",
+        duplicates: Duplicates = "refuse",
     ) -> None:
         if name is not None and not isinstance(name, str):
             raise OptionError(
@@ -103,11 +106,14 @@ class Run(Altered):
                 "are called is columns={'query_id': ...}"
             )
         self._rows = rows = rows_of(data, What.RUN, columns=columns, errors=errors)
-        self.name = name if name is not None else _name_of(rows.sources)
+        self.name = name if name is not None else rows.run_name or _name_of(rows.sources)
         self.errors: Errors = errors
         self.nested = getattr(rows, "data", None)
         self.sources = rows.sources
         self.left_out = rows.left_out
+        if duplicates != "refuse":
+            one_of("duplicates", duplicates, ("refuse", "first", "best"))
+            vars(self).update(vars(self._once(duplicates)))
 
     def __repr__(self) -> str:
         if self.nested is not None:
@@ -167,11 +173,13 @@ class Run(Altered):
 
     def _no_column(self, name: str) -> InputError:
         names = f"; {listed_names(self._rows.names)}" if self._rows.names else ""
+        has_distances = name == "score" and any(map(may_be_distance, self._rows.names))
+        role = "distance" if has_distances else name
         return InputError(
             f"the run {self.name!r} has no column {name!r}: it was read as {self.form}{names}",
             source=self.source,
-            hint=f"To say which is which: columns={{{name!r}: ...}} (or 'rank'), --run-columns "
-            f"{name}=...; order='given' (--order given) takes the rows in their order.",
+            hint=f"To say which is which: columns={{{role!r}: ...}} (or 'rank'), --run-columns "
+            f"{role}=...; order='given' (--order given) takes the rows in their order.",
             kind="columns",
         )
 

@@ -2,14 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
 from itertools import pairwise
+from operator import add
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.formats.block import Duplicates, LeftOut
+from cranfield.errors import NothingSharedError, printable
+from cranfield.formats.block import Duplicates, LeftOut, Rows
 from cranfield.notes import Note, Severity
 from cranfield.render.numbers import number_of, queries_of
 
@@ -33,27 +35,21 @@ def contradicted(group: Ints, rank: Ints, scores: Floats) -> Ints:
 
 
 def are_ranks(scores: Floats) -> bool:
-    """Tell whether the scores of a query, in the order of its rows, are 1, 2, 3 or 0, 1, 2, ....
-
-    A list of one document or none says nothing, and passes.
-    """
-    n = len(scores)
-    if n < 2:
-        return True
-    first = float(scores[0])
-    if first not in (0.0, 1.0) or scores[-1] != first + n - 1:
-        return False
-    return bool((scores[1:] - scores[:-1] == 1).all())
+    """Tell whether the scores of a query are 1, 2, 3, ... or 0, 1, 2, ..., in any order."""
+    first, n = float(scores.min()), len(scores)
+    return first in (0.0, 1.0) and bool((np.sort(scores) == np.arange(first, first + n)).all())
 
 
 @dataclass
 class Look:
-    """How the scores of some queries look beside the rank column, or as if they were ranks."""
+    """How the scores of some queries look beside the rank column; as ranks, or as distances."""
 
     several: int = 0  # queries of several documents
-    like_ranks: int = 0  # of these: whose scores are 1, 2, 3, ...
-    longest: int = 0  # documents of a query
-    has_ranks: bool = False  # whether the rank column distinguishes documents
+    like_ranks: int = 0  # of these: whose scores are 1, 2, 3, ..., in any order
+    n_falling: int = 0  # of these: whose scores fall from row to row, as n - rank does
+    n_long: int = 0  # queries of three documents or more
+    n_rising: int = 0  # of these: whose scores rise, and never fall from row to row
+    n_ranked: int = 0  # in how many blocks the rank column distinguishes documents
     against: int = 0  # queries whose ranks contradict their scores
     row: int | None = None  # the first row where they do
 
@@ -61,36 +57,40 @@ class Look:
     def at(cls, starts: Ints, scores: Floats, rank: Ints | None) -> "Look":
         """Look at rows of whole queries, which begin at `starts`; there is one more at the end."""
         counts, bounds = np.diff(starts), pairwise(starts.tolist())
+        group = np.repeat(np.arange(len(counts)), counts)
+        is_pair, lower = group[1:] == group[:-1], group[1:]
+        rises = np.bincount(lower[is_pair & (scores[1:] > scores[:-1])], minlength=len(counts)) > 0
+        falls = np.bincount(lower[is_pair & (scores[1:] < scores[:-1])], minlength=len(counts)) > 0
+        is_long = counts >= _LIKE_RANKS
         look = cls(
             int(np.count_nonzero(counts > 1)),
             sum(end - begin > 1 and are_ranks(scores[begin:end]) for begin, end in bounds),
-            int(counts.max(initial=0)),
+            int(np.count_nonzero(falls & ~rises)),
+            int(np.count_nonzero(is_long)),
+            int(np.count_nonzero(is_long & rises & ~falls)),
         )
         if rank is not None:
-            group = np.repeat(np.arange(len(counts)), counts)
-            look.has_ranks = bool(((group[1:] == group[:-1]) & (rank[1:] != rank[:-1])).any())
+            look.n_ranked = int((is_pair & (rank[1:] != rank[:-1])).any())
             wrong = contradicted(group, rank, scores)
             look.against = len(set(group[wrong].tolist()))
             look.row = int(wrong[0]) if len(wrong) else None
         return look
 
     def __add__(self, other: "Look") -> "Look":
-        return Look(
-            self.several + other.several,
-            self.like_ranks + other.like_ranks,
-            max(self.longest, other.longest),
-            self.has_ranks or other.has_ranks,
-            self.against + other.against,
-        )
+        counts, other_counts = astuple(self)[:-1], astuple(other)[:-1]
+        return Look(*map(add, counts, other_counts))
 
-    def notes(self, *, whole: bool = True) -> Iterator[Note]:
-        """Say in how many queries ranks contradict scores, or that scores seem to be ranks.
+    def notes(
+        self, rows: Rows, *, whole: bool = True, severity: Severity = "warning"
+    ) -> Iterator[Note]:
+        """Say in how many queries ranks contradict scores, or that scores seem to be others.
 
-        `whole`: whether all of the run was looked at, not its beginning. Scores that are ranks in
-        fewer than most queries, or in lists of two documents or less, tell nothing.
+        `rows` are those of the run. `whole`: whether all of the run was looked at, not its
+        beginning. `severity`: of scores that seem to be ranks or distances. Scores that are ranks
+        in fewer than most queries, or in lists of two documents or less, tell nothing.
         """
+        where = "" if whole else " at the beginning of the run"
         if self.against:
-            where = "" if whole else " at the beginning of the run"
             yield Note(
                 "ranks",
                 "warning",
@@ -100,22 +100,46 @@ class Look:
                 self.against,
                 count=self.against,
             )
-        elif not self.has_ranks and self.longest >= _LIKE_RANKS and self.mostly_ranks:
-            yield Note(
-                "ranks-as-scores",
-                "warning",
-                f"in {self.like_ranks:,} of {queries_of(self.several)} with several documents, the "
-                "scores rise by 1 from row to row, as ranks do, and the highest score comes first: "
-                "are they ranks? order='given' (--order given) takes the rows in their order, "
-                "columns={'rank': ...} (--run-columns rank=...) names a column of ranks",
-                self.like_ranks,
-                count=self.like_ranks,
+        elif not self.n_ranked and self.are_mostly_ranks:
+            text = (
+                f"in {self.like_ranks:,} of {queries_of(self.several)}{where} with several "
+                "documents, the scores count the documents, as ranks do, and the highest score "
+                f"comes first: are they ranks? {self._remedy(rows, 'rank')}"
             )
+            yield Note("ranks-as-scores", severity, text, self.like_ranks, count=self.like_ranks)
+        elif not self.n_ranked and self.n_rising > 1 and mostly(self.n_rising, self.n_long):
+            kind, meaning, role = "scores rise", "distances", "distance"
+            if rows.distance is not None:
+                kind, meaning, role = "distances fall", "similarities", "score"
+            text = (
+                f"in {self.n_rising:,} of {queries_of(self.n_long)}{where} with three documents or "
+                f"more, the {kind} from row to row, and what comes last is ranked first: are they "
+                f"{meaning}? {self._remedy(rows, role)}"
+            )
+            yield Note("scores-rise", severity, text, self.n_rising, count=self.n_rising)
 
     @property
-    def mostly_ranks(self) -> bool:
-        """Whether the scores are 1, 2, 3, ... in most of the queries of several documents."""
-        return mostly(self.like_ranks, self.several)
+    def are_mostly_ranks(self) -> bool:
+        """Whether the scores are 1, 2, 3, ... in most of the queries of several documents.
+
+        Not if they fall from row to row in most of these: then the highest is the best one. In
+        another order than that of the rows, one query of three documents may be so by chance.
+        """
+        may_be_chance = self.n_long < 2 and not self.n_rising
+        is_best_first = mostly(self.n_falling, self.several)
+        return mostly(self.like_ranks, self.several) and not (may_be_chance or is_best_first)
+
+    def _remedy(self, rows: Rows, role: str) -> str:
+        """Return how to rank the documents if their numbers are those of another role."""
+        from shlex import quote
+
+        remedies, name = [], rows.distance or rows.taken.get("score")
+        if name is not None and name in rows.names:
+            option = quote(f"{role}={printable(name)}")
+            remedies.append(f"columns={{{role!r}: {name!r}}} (--columns {option}) says so")
+        if mostly(self.n_rising, self.n_long):
+            remedies.append("order='given' (--order given) takes the rows in their order")
+        return "; ".join(remedies) or "give minus the rank as the score"
 
 
 def mostly(n: int, of: int) -> bool:
@@ -128,6 +152,17 @@ def level_scores(n: int, of: int, severity: Severity = "warning") -> Note:
     where = f"{n:,} of {queries_of(of)} with several documents"
     text = f"in {where}, all scores are equal: the ranking is that of the document ids"
     return Note("level-scores", severity, text, n, count=n)
+
+
+def list_notes(notes: Iterable[Note]) -> Iterator[Note]:
+    """Yield the notes that cells of lists became several documents."""
+    yield from (note for note in notes if note.code == "list-cells")
+
+
+def distance_note(column: str) -> Note:
+    """Say that a run is ranked by the distances in a column."""
+    text = f"Ranked by distance, the lowest first (column {column!r:.60})."
+    return Note("distance", "info", text)
 
 
 def duplicates_of(name: str, rows: LeftOut, how: Duplicates) -> Note:
@@ -192,6 +227,41 @@ def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
                     f"{run!r}, the qrels {judgment!r}" + (_of_chunks(part, affix) if chunks else "")
                 )
     return None
+
+
+def no_common_query(
+    run_name: str,
+    run_queries: Sequence[str],
+    other: str,
+    queries: Sequence[str],
+    source: str | None,
+) -> NothingSharedError:
+    """Return the error of a run and something else, `other`, that have no query in common."""
+    hint = "Are they of the same collection, and written in the same way?"
+    query_of_plain_id = {plain_id(query): query for query in queries}
+    spelt_otherwise = (query for query in run_queries if plain_id(query) in query_of_plain_id)
+    run_query, query = next(spelt_otherwise, run_queries[0]), queries[0]
+    if plain_id(run_query) in query_of_plain_id:
+        query, hint = query_of_plain_id[plain_id(run_query)], SPELLING
+    return NothingSharedError(
+        f"the run {run_name!r} and {other} share no query: the run has for instance "
+        f"{run_query!r}, {other} {query!r}",
+        source=source,
+        hint=hint,
+    )
+
+
+SPELLING = (
+    "They differ only in blanks, capitals, leading zeros or a decimal point: write them "
+    "alike. (A column of numbers with gaps becomes 1.0, 2.0, ... in many tools.)"
+)
+
+
+def plain_id(text: str) -> str:
+    """Return an id without blanks around it, capitals, leading zeros and a decimal point."""
+    text = text.strip().casefold()
+    number = re.fullmatch(r"0*(\d+)(?:\.0*)?", text)
+    return number[1] if number else text
 
 
 def _of_chunks(document: str, affix: str) -> str:

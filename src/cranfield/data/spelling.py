@@ -1,6 +1,5 @@
 """Ids of a run and of the qrels that differ only in spelling: what to say of them."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 from cranfield.arrays.ids import decode, encode
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import other_affix
+from cranfield.data.run_notes import SPELLING, no_common_query, other_affix, plain_id
 from cranfield.errors import InputError, NothingSharedError
 from cranfield.formats.block import LeftOut
 from cranfield.notes import Note
@@ -34,15 +33,15 @@ def other_spelling(qrels: Qrels, run: Run) -> NothingSharedError | None:
     Looked for in the first block of the run that has a query of the qrels.
     """
     for query, judged, docs in _shared(qrels, run):
-        spelt = {_plain(doc): doc for doc in judged}
+        spelt = {plain_id(doc): doc for doc in judged}
         for doc in docs:
-            other = spelt.get(_plain(doc), doc)
+            other = spelt.get(plain_id(doc), doc)
             if other != doc:  # a row of the same one was left out
                 return NothingSharedError(
                     f"the run {run.name!r} and the qrels share no document as they are "
                     f"written: for query {query!r} the run has {doc!r}, the qrels {other!r}",
                     source=run.source,
-                    hint=_SPELLING,
+                    hint=SPELLING,
                     query_id=query,
                 )
     return None
@@ -70,9 +69,9 @@ def queries_spelt_otherwise(missing: Sequence[str], unknown: Collection[Any]) ->
     """
     if not missing or not unknown:
         return
-    spelt = {_plain(query): query for query in missing}
+    spelt = {plain_id(query): query for query in missing}
     theirs = (query if isinstance(query, str) else decode(query) for query in unknown)
-    same = [(spelt[_plain(query)], query) for query in theirs if _plain(query) in spelt]
+    same = [(spelt[plain_id(query)], query) for query in theirs if plain_id(query) in spelt]
     if same:
         one, other = min(same)
         n = len({query for query, _ in same})
@@ -93,28 +92,5 @@ def nothing_shared(qrels: Qrels, run: Run, unknown: Iterable[Any], left_out: Lef
     if not theirs:
         why = f"{left_out.said('the run')}." if left_out.count else None
         return InputError(f"the run {run.name!r} holds no query", source=run.source, hint=why)
-    hint = "Are they of the same collection, and written in the same way?"
-    ours = {_plain(query): query for query in qrels.query_ids}
-    same = next((query for query in theirs if _plain(query) in ours), None)
-    first = qrels.query_ids[0]
-    if same is not None:
-        first, hint = ours[_plain(same)], _SPELLING
-    return NothingSharedError(
-        f"the run {run.name!r} and the qrels share no query: "
-        f"the run has for instance {same or theirs[0]!r}, the qrels {first!r}",
-        source=run.source or qrels.source,
-        hint=hint,
-    )
-
-
-_SPELLING = (
-    "They differ only in blanks, capitals, leading zeros or a decimal point: write them "
-    "alike. (A column of numbers with gaps becomes 1.0, 2.0, ... in many tools.)"
-)
-
-
-def _plain(text: str) -> str:
-    """Return an id without blanks around it, capitals, leading zeros and a decimal point."""
-    text = text.strip().casefold()
-    number = re.fullmatch(r"0*(\d+)(?:\.0*)?", text)
-    return number[1] if number else text
+    source = run.source or qrels.source
+    return no_common_query(run.name, theirs, "the qrels", qrels.query_ids, source)

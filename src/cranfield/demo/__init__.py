@@ -6,9 +6,11 @@ See ORIGIN.md beside this file for how it was made.
 import ast
 import json
 import os
-import shutil
 import sysconfig
 from pathlib import Path
+
+from cranfield.formats.source import written
+from cranfield.formats.url import local_path
 
 HERE = Path(__file__).parent
 QRELS = HERE / "qrels.txt"
@@ -93,12 +95,13 @@ def save(folder: str | os.PathLike[str]) -> list[Path]:
     qrels.txt queries.tsv bm25.run tfidf.run dense.run fusion.run rag.json rag-new.json
 
     """
-    folder = Path(folder)
+    folder = Path(local_path(os.fspath(folder)))
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [QRELS, HERE / "queries.tsv", *RUNS]
-    written = [Path(shutil.copyfile(source, folder / source.name)) for source in sources]
+    content = {path.name: path.read_bytes() for path in (QRELS, HERE / "queries.tsv", *RUNS)}
     for name, system in (("rag", "bm25"), ("rag-new", "dense")):
-        written.append(folder / f"{name}.json")
         lines = ",\n".join(f" {json.dumps(row)}" for row in rows(system))
-        written[-1].write_text(f"[\n{lines}\n]\n", "utf-8")
-    return written
+        content[f"{name}.json"] = f"[\n{lines}\n]\n".encode()
+    for name, text in content.items():
+        with written(folder / name) as stream:
+            stream.write(text)
+    return [folder / name for name in content]

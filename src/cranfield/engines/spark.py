@@ -10,13 +10,22 @@ machine, and exact sums give the same means for any number of partitions. Only `
 `applyInArrow` are used, which work under Spark Connect, too.
 """
 
+import json
 import math
+import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+from cranfield.data.judge import judge
 from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.qrels import Qrels
+from cranfield.data.relevance import no_judgment
+from cranfield.data.run import Run
+from cranfield.data.run_notes import nothing_judged
+from cranfield.data.spelling import affix_of
 from cranfield.engines.tasks import (
     ANSWERED,
     BUCKET,
@@ -28,15 +37,16 @@ from cranfield.engines.tasks import (
     rows_of_arrays,
 )
 from cranfield.engines.totals import MEASURE, ROLE, column, compare, quoted, summarize
-from cranfield.errors import InputError, MeasureError, OptionError, one_of
-from cranfield.formats.block import Errors, check_errors
-from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth, What
+from cranfield.errors import CranfieldWarning, InputError, MeasureError, OptionError, one_of
+from cranfield.extensions.scale.tally import depends_on_top
+from cranfield.formats.block import Errors, LeftOut, Role, check_errors
+from cranfield.formats.columns import IDS, ColumnsLike, ColumnsOfBoth, What, plain_name
 from cranfield.formats.fields import Fields, fields_of
-from cranfield.formats.header import columns_for, take_columns
+from cranfield.formats.header import columns_for, columns_for_side, list_columns, take_columns
+from cranfield.formats.systems import SYSTEMS
 from cranfield.measures import Measure
 from cranfield.options import checked, level, refuse_others, takes, whole
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, MeasuresLike, measures_of
-from cranfield.extensions.scale.tally import depends_on_top
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -48,6 +58,8 @@ _USUAL = DEFAULT_MEASURES.removesuffix(" Judged@10")
 _ROWS_IN_BUCKET = 1_000_000
 _DOCUMENTS_IN_ARRAY = 100  # about as many, as recommenders return
 _ROWS_WORTH_A_BUCKET = 20_000  # with fewer, starting a task takes longer than its work
+_JUDGMENTS_TRIED_FIRST = 1_000  # are looked for in a run before all are
+_ROWS_LOOKED_AT = 10_000  # of each side, for the reason why nothing is shared
 
 
 # ---- evaluate -----------------------------------------------------------------------------------
@@ -73,7 +85,8 @@ def evaluate(
 
     Its columns are the system (with `by`), `query_id`, what `keep` names, `answered` (whether the
     run has the query), and one for each measure. It is lazy: write it to a table before it is used
-    twice. docs/background/scale.md has an example.
+    twice. Spark jobs look at once for what the two sides have in common, and count what they have
+    not. docs/background/scale.md has an example.
 
     Args:
         qrels: judgments, with columns such as query_id, doc_id and relevance, found by their names
@@ -98,8 +111,9 @@ def evaluate(
         **judging: each option of `Judging`; not order="given", as Spark keeps no order of rows.
 
     Raises:
-        InputError: a column is missing. What is wrong with rows is raised by the action that reads
-            them, and names query and document.
+        InputError: a column is missing or of another type, or there is no judgment. What is wrong
+            with rows is raised by the action that reads them, and names query and document.
+        NothingSharedError: a system shares no query with the judgments, or ids are spelt otherwise.
         MeasureError: a measure that does not exist, or is declared where no other machine finds it.
         OptionError: an option with a value that is not one of its choices.
 
@@ -108,8 +122,10 @@ def evaluate(
     check_errors(errors)
     one_of("names", names, ("plain", "safe"))
     how = Judging(**judging)
-    if run is not None and not hasattr(run, "mapInArrow"):
+    if isinstance(run, str | Measure | list | tuple):
         run, measures = None, run  # type: ignore[assignment] # measures in the place of the run
+    if not all(hasattr(frame, "mapInArrow") for frame in (qrels, qrels if run is None else run)):
+        raise InputError("Spark DataFrames are needed: cranfield.evaluate takes what is in memory")
     wanted = measures_of(measures)
     _check_found_elsewhere(wanted)
     kept = [keep] if isinstance(keep, str) else list(keep)
@@ -121,8 +137,8 @@ def evaluate(
     assert hasattr(run, "mapInArrow")  # noqa: S101 - a DataFrame
     if how.order == "given":
         raise OptionError("order='given': Spark keeps no order of rows; rank by a score or a rank")
-    judged = _Side.of(qrels, What.QRELS, columns_for(columns, What.QRELS), kept, ())
-    ranked = _Side.of(run, What.RUN, columns_for(columns, What.RUN), (), [by] if by else ())
+    judged = _Side.of(qrels, What.QRELS, columns_for(columns, What.QRELS), errors, kept, ())
+    ranked = _Side.of(run, What.RUN, columns_for(columns, What.RUN), errors, (), [by] if by else ())
     if top_grade is None and any(map(depends_on_top, wanted)):
         top_grade = judged.highest_grade()
     elif top_grade is not None:
@@ -139,7 +155,9 @@ def evaluate(
         systems=tuple(systems or ()),
         top_grade=top_grade,
     )
-    return _in_buckets(judged, ranked, n_buckets, task)
+    _refuse_strangers(judged, ranked, systems or [_ALONE])
+    scores = _in_buckets(judged, ranked, n_buckets, task)
+    return _with_counts(scores, judged, ranked, systems or [_ALONE])
 
 
 def _check_found_elsewhere(measures: Iterable[Measure]) -> None:
@@ -152,12 +170,26 @@ def _check_found_elsewhere(measures: Iterable[Measure]) -> None:
             )
 
 
+_ALONE = "run"  # the name of a run of one system
+_WHOLE = r"tinyint|smallint|int|bigint"
+_IDS = rf"{_WHOLE}|(string|(var)?char).*|binary|decimal\(\d+,0\)", "text or whole numbers"
+_NUMBERS = rf"{_WHOLE}|float|double|boolean|decimal\(.*\)", "numbers"
+_FAULT_OF_ID = "{0} IS NULL OR CAST({0} AS string) = ''".format
+_FAULT_OF_NUMBER = "{0} IS NULL OR isnan(CAST({0} AS double))".format
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Side:
-    """The DataFrame of one side, with the columns that are needed."""
+    """The DataFrame of one side, with the columns that are needed.
+
+    `rows` has the columns `system`, `query` and `docs` (an array of ids), all texts, and `is_lost`:
+    whether errors="skip" leaves the row out.
+    """
 
     data: "DataFrame"
+    rows: "DataFrame"
     query: str
+    doc: str
     grade: str | None
     stated: ColumnsLike | None
     has_arrays: bool  # of documents: a row is a query
@@ -168,10 +200,14 @@ class _Side:
         data: "DataFrame",
         what: What,
         stated: ColumnsLike | None,
+        errors: Errors,
         keep: Sequence[str],
         by: Sequence[str],
     ) -> "_Side":
-        """Find the columns, by their names or as stated; InputError for one that is missing."""
+        """Find the columns, by their names or as stated; InputError for one that is missing.
+
+        Or for one of another type. Without `by`, columns that may be those of systems stay, too.
+        """
         called = "the judgments" if what is What.QRELS else "the run"
         for name in (*keep, *by):
             if name not in data.columns:
@@ -180,17 +216,43 @@ class _Side:
         names = [name for name in data.columns if name not in {*keep, *by}]
         fields, known = _fields(data, names, what, stated)
         every = [*names, *fields]
-        found = take_columns(every, what, known, called)
-        taken = {role: every[at] for role, at in found.items()}
-        used = dict.fromkeys(_in_data(one, fields) for one in taken.values())
+        arrays = {name for name, kind in data.dtypes if kind.startswith("array")}.union(fields)
+        cells: list[object] = [[] if name in arrays else None for name in every]
+        found = take_columns(every, what, known, called, cells.__getitem__)
+        lists = list_columns(every, found, what, known, cells.__getitem__)
+        taken = lists or {role: every[at] for role, at in found.items()}
+        places = {role: fields.get(name, (name,)) for role, name in taken.items()}
+        paths = [".".join(map(quoted, place)) for place in places.values()]
+        faults = []
+        for role, path, (_, kind) in zip(taken, paths, data.selectExpr(*paths).dtypes, strict=True):
+            is_array = role != "query" and taken[role] in arrays
+            _check_kind(role, taken[role], kind, called, is_array and bool(lists))
+            if errors == "skip" and (role != "rank" or "score" not in taken):
+                fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
+                faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
+        used = dict.fromkeys(place[0] for place in places.values())
+        if not by:
+            used |= dict.fromkeys(name for name in names if plain_name(name) in SYSTEMS)
+        query, doc = paths[:2]
+        docs = f"split({doc}, ';')" if lists else f"array({doc})"
+        docs = doc if taken["doc"] in arrays else docs
+        rows = data.selectExpr(
+            f"CAST({quoted(by[0]) if by else repr(_ALONE)} AS string) AS system",
+            f"CAST({query} AS string) AS query",
+            f"CAST({docs} AS array<string>) AS docs",
+            # A list that is null holds no judgment, or is that of a query without an answer.
+            f"coalesce({' OR '.join(faults) or 'false'}, {what is What.QRELS}) AS is_lost",
+        )
+        if what is What.QRELS and rows.where("NOT is_lost").isEmpty():
+            raise no_judgment(None, LeftOut())
         return cls(
             data=data.select(*map(column, (*used, *keep, *by))),
+            rows=rows,
             query=taken["query"],
-            grade=taken.get("grade") if taken.get("grade") not in fields else None,
+            doc=taken["doc"],
+            grade=None if lists else taken.get("grade"),
             stated=stated,
-            has_arrays=dict(data.dtypes)
-            .get(_in_data(taken["doc"], fields), "")
-            .startswith("array"),
+            has_arrays=bool(lists),
         )
 
     def highest_grade(self) -> float:
@@ -224,9 +286,21 @@ class _Side:
         return max(1, few, math.ceil(rows / _ROWS_IN_BUCKET))
 
 
-def _in_data(name: str, fields: Fields) -> str:
-    """Return the column of a DataFrame that holds a column, which may be a field of structs."""
-    return fields[name].column if name in fields else name
+def _check_kind(role: Role, name: str, kind: str, called: str, has_lists: bool) -> None:
+    """Raise InputError unless a column, or its arrays, has ids or numbers; `kind` is SQL's word."""
+    cell = kind.removeprefix("array<").removesuffix(">") if has_lists else kind
+    pattern, expected = _IDS if role in IDS else _NUMBERS
+    if not re.fullmatch(pattern, cell):
+        casts = ("long", "string") if role in IDS else ("double",)
+        remedies = (f'.cast("{kind.replace(cell, cast)}")' for cast in casts)
+        raise InputError(
+            f"column {name!r} holds {kind:.80}, expected {expected}",
+            source=called,
+            hint="explode makes a row of each element."
+            if cell.startswith("array")
+            else f"Cast it before: {' or '.join(remedies)}",
+            kind="columns",
+        )
 
 
 def _fields(
@@ -333,4 +407,90 @@ def _of_arrays(
     missing = [name for name in task.keep if name not in data.columns]
     if missing:
         raise InputError(f"the table has no column {missing[0]!r}", kind="columns")
-    return data.mapInArrow(partial(rows_of_arrays, task, columns), _schema(task, data))
+    sides = [
+        _Side.of(data.drop(*task.keep), what, columns_for_side(columns, what), task.errors, (), ())
+        for what in (What.QRELS, What.RUN)
+    ]
+    judged, ranked = sides
+    if not (judged.has_arrays and ranked.has_arrays) or judged.doc == ranked.doc:
+        raise InputError(
+            "a table alone has the expected and the retrieved documents of each query in arrays; "
+            "judgments and a run with a row for each document are two DataFrames"
+        )
+    _refuse_mixture(judged)
+    _refuse_strangers(judged, ranked, [_ALONE])
+    scores = data.mapInArrow(partial(rows_of_arrays, task, columns), _schema(task, data))
+    return _with_counts(scores, judged, ranked, [_ALONE])
+
+
+def _refuse_mixture(table: _Side) -> None:
+    """Raise InputError for a query with lists of two systems, which a Spark job looks for."""
+    from pyspark.sql import functions
+
+    for name in table.data.columns:
+        if plain_name(name) in SYSTEMS and name != table.query:
+            ends = functions.min(column(name)), functions.max(column(name))
+            queries = table.data.groupBy(column(table.query)).agg(*ends).toDF("query", "a", "b")
+            for query, first, last in queries.where("a != b").limit(1).collect():
+                raise InputError(
+                    f"the table: column {name!r} has several values, and query {query!r:.80} "
+                    f"occurs under {first!r:.80} and under {last!r:.80}",
+                    hint="If these are systems, give a table of each: table.where(...).",
+                )
+
+
+# ---- what both sides have in common -------------------------------------------------------------
+
+
+def _with_counts(
+    scores: "DataFrame", judged: _Side, ranked: _Side, systems: Sequence[str]
+) -> "DataFrame":
+    """Return the scores; the metadata of a column say what `summarize` counts of each system."""
+    lost = ranked.rows.where("is_lost")
+    queries = ranked.rows.where("NOT is_lost").select("system", "query").distinct()
+    unjudged = queries.join(judged.rows.where("NOT is_lost"), "query", "left_anti")
+    n_lost = judged.rows.where("is_lost").count()
+    counts = {}
+    for name, rows, n_of_all in (("unjudged", unjudged, 0), ("left_out", lost, n_lost)):
+        numbers = dict(rows.groupBy("system").count().collect())
+        counts[name] = json.dumps({system: numbers.get(system, 0) + n_of_all for system in systems})
+    return scores.withMetadata(ANSWERED, counts)
+
+
+def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> None:
+    """Raise the error, or warn, as memory does of a system none of whose documents is judged.
+
+    The reason is looked for in the first rows by query.
+    """
+    from pyspark.sql import functions
+
+    judgments, documents = (
+        side.rows.where("NOT is_lost").selectExpr("system", "query", "explode(docs) AS doc")
+        for side in (judged, ranked)
+    )
+    few = functions.broadcast(judgments.limit(_JUDGMENTS_TRIED_FIRST))
+    for system in systems:
+        ranking = documents.where(column("system") == functions.lit(system))
+        joins = (ranking.join(some, ["query", "doc"], "left_semi") for some in (few, judgments))
+        if not all(join.isEmpty() for join in joins):
+            continue
+        of_shared_queries = (
+            side.join(other, "query", "left_semi")
+            for side, other in ((judgments, ranking), (ranking, judgments))
+        )
+        all_sides = (of_shared_queries, (judgments, ranking))
+        for lists in filter(all, (list(map(_first_lists, sides)) for sides in all_sides)):
+            qrels, run = Qrels(lists[0]), Run(lists[1], system)
+            judge(qrels, run)
+            text = nothing_judged(affix_of(qrels, run)).text
+            warnings.warn(f"the run {system!r}: {text}", CranfieldWarning, stacklevel=3)
+            break
+
+
+def _first_lists(pairs: "DataFrame") -> dict[str, dict[str, int]]:
+    """Return {query: {document: 1}} of the first rows by query."""
+    lists: dict[str, dict[str, int]] = {}
+    first = pairs.select("query", "doc").dropna().sort("query", "doc").limit(_ROWS_LOOKED_AT)
+    for query, doc in first.collect():
+        lists.setdefault(query, {})[doc] = 1
+    return lists

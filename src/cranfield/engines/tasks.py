@@ -17,11 +17,11 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.relevance import NO_JUDGMENT
 from cranfield.data.run import Run
 from cranfield.errors import InputError
-from cranfield.formats import both_rows_of
-from cranfield.formats.block import Errors
-from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth
-from cranfield.measures import Measure, plan_of
 from cranfield.extensions.scale.part import judged_part
+from cranfield.formats import both_rows_of, rows_of
+from cranfield.formats.block import Errors, Rows
+from cranfield.formats.columns import ColumnsLike, ColumnsOfBoth, What
+from cranfield.measures import Measure, plan_of
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
@@ -113,12 +113,13 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.Reco
         qrels, values = None, {}
         if left.num_rows:
             rows = left.drop_columns([*task.keep, *_there(left)])
-            qrels = _judgments(rows, task)
+            qrels = _judgments(_rows_of_side(rows, What.QRELS, task.judged, task), task)
             values = _values_of_queries(left, task)
         for system, its in _by_system(right, task):
             run = None
             if its.num_rows:
-                run = Run(its, system, columns=task.ranked, errors=task.errors)
+                rows = _rows_of_side(its, What.RUN, task.ranked, task)
+                run = Run(rows, system, errors=task.errors)
             met = judged_part(qrels, run, plan, task.judging, task.top_grade)
             n = len(met.query_ids)
             if n:
@@ -130,10 +131,17 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.Reco
     return batches
 
 
+def _rows_of_side(table: "pa.Table", what: What, columns: ColumnsLike | None, task: Task) -> Rows:
+    """Return the rows of one side, whose errors say what to do with tables of Spark."""
+    rows = rows_of(table, what, columns=columns, errors=task.errors)
+    rows.form = f"Spark {what.word}"
+    return rows
+
+
 def _judgments(rows: Any, task: Task) -> Qrels | None:
     """Return judgments; None where all rows of a part are left out."""
     try:
-        return Qrels(rows, task.judged, task.errors, task.judging.duplicates)
+        return Qrels(rows, None, task.errors, task.judging.duplicates)
     except InputError as error:
         if error.kind != NO_JUDGMENT or task.errors != "skip":
             raise
@@ -285,11 +293,6 @@ def _of_arrays(
         return None
     plan, rows = plan_of(task.measures), table.drop_columns(list(task.keep))
     judged, ranked = both_rows_of(rows, columns=columns, errors=task.errors)
-    if not judged.lists or not ranked.lists:
-        raise InputError(
-            "a table alone has the expected and the retrieved documents of each query in arrays; "
-            "judgments and a run with a row for each document are two DataFrames"
-        )
     qrels = _judgments(judged, task)
     run = Run(ranked, "run", errors=task.errors)
     met = judged_part(qrels, run, plan, task.judging, task.top_grade)

@@ -78,8 +78,10 @@ def summarize(
 
     It has a row for each measure and each group of `by`: the columns of `by`, `measure`, `queries`
     (averaged), `answered` (of these, those that the run has), `value`, `std_error`, `low` and
-    `high`. Sums are exact and rounded once: the same bits for any number of partitions, and those
-    of `Scores.means(exact=True)`.
+    `high`; and of all groups of a system, `unjudged` (queries of the run without judgments, which
+    count for nothing) and `left_out` (rows of both sides that `errors="skip"` left out). Sums are
+    exact and rounded once: the same bits for any number of partitions, and those of
+    `Scores.means(exact=True)`.
 
     `value` is the sum for a count such as NumRet, the geometric mean for GMAP (whose interval is
     that of the mean of the logarithms). The interval is Student's; None for one query.
@@ -105,7 +107,24 @@ def summarize(
     states = _merged(data, groups, partial(_summed, groups, kinds, bool(answered)))
     fields = "measure string, queries bigint, answered bigint, value double, std_error double, "
     schema = _with_groups(scores, groups, f"{fields}low double, high double")
-    return states.mapInArrow(partial(_summary, groups, kinds, level_of_interval), schema)
+    means = states.mapInArrow(partial(_summary, groups, kinds, level_of_interval), schema)
+    return _with_counts(scores, groups, means)
+
+
+def _with_counts(scores: "DataFrame", groups: Sequence[str], means: "DataFrame") -> "DataFrame":
+    """Return the means with the counts of the systems, which are in the metadata of `answered`."""
+    from pyspark.sql import functions
+
+    metadata = scores.schema[ANSWERED].metadata if ANSWERED in scores.columns else {}
+    system = next((name for name in _groups(scores, None) if name in groups), None)
+    for name in ("unjudged", "left_out"):
+        counts = metadata.get(name, "{}")
+        count = functions.lit(sum(json.loads(counts).values()) if name in metadata else None)
+        if system is not None:
+            by_system = functions.from_json(functions.lit(counts), "map<string, bigint>")
+            count = by_system[column(system)]
+        means = means.withColumn(name, count.cast("bigint"))
+    return means
 
 
 def compare(

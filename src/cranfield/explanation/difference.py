@@ -11,6 +11,7 @@ import numpy as np
 from cranfield.arrays.ranked import Ranked, floored_log, ratio, total
 from cranfield.arrays.trace import ITEM, Derived
 from cranfield.data.judged import Judged
+from cranfield.explanation.aside import FIRST
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import base_of, documents_of, follow, is_deep
 from cranfield.explanation.query import check_limit
@@ -18,7 +19,6 @@ from cranfield.explanation.retrieved import n_shown
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.sentences import given
 from cranfield.explanation.value import cutoff_of
-from cranfield.explanation.aside import FIRST
 from cranfield.explanation.words import is_ideal
 from cranfield.extensions import entries, entry
 from cranfield.measures import Measure

@@ -13,6 +13,7 @@ from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.queries import QueryDifferences
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
+from cranfield.extensions.tools.conventions import convention_of
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure, known_as
@@ -21,7 +22,6 @@ from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions, measures_of
-from cranfield.extensions.tools.conventions import convention_of
 
 _USUAL = "nDCG@10"
 

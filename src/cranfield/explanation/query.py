@@ -5,7 +5,7 @@ import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from cranfield.errors import OptionError
+from cranfield.errors import NO_DOCSTRINGS, OptionError
 from cranfield.explanation.entries import EMPTY, Entry, Line, Sheet
 from cranfield.explanation.retrieved import n_shown, ranking
 from cranfield.explanation.sentences import sentences
@@ -60,8 +60,10 @@ class Explanation(QueryValue, Shown):
         lines = [
             f"{self.measure} = {value}: query {self.query}, run {self.run}",
         ]
-        if definition.formula:  # python -OO has taken it away
-            lines.append(f"{definition.name}{variant}: {definition.formula} ({definition.source})")
+        how = f"{definition.formula} ({definition.source})"
+        if not definition.formula:
+            how = f"its formula and its source are missing here {NO_DOCSTRINGS}"
+        lines.append(f"{definition.name}{variant}: {how}")
         for entry in self._entries():
             if isinstance(entry, Line):
                 lines.append(entry.text())

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from cranfield.arrays.ranked import Numbers
 from cranfield.data.judge import by_grade, judge
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Meeting
+from cranfield.data.meeting import Meeting, order_notes
 from cranfield.data.qrels import Qrels
 from cranfield.data.ranking import Ranking
 from cranfield.data.run import Run
@@ -147,10 +148,12 @@ class Scene:
             judge(qrels, run, judging)  # which refuses lists that are not as many on both sides
         run = run.against(qrels.spans, judging.overlap)
         runs = run.held(queries, judging.order, costs=costs).apart()
+        notes_of_run = cache(lambda: tuple(order_notes(qrels, run)))
         for query in queries:
             alone, its = qrels.of([query]), runs[query]
             # Others may have judged documents: that this one lacks them is accepted.
             meeting = judge(alone, its, judging, costs=costs, whole=False)
+            meeting.order_notes = notes_of_run
             seen = Seen.of(alone, its.ranking(judging, costs=costs), judging)
             yield cls(query, run.name, alone, judging, meeting, *seen)
 

@@ -12,7 +12,7 @@ from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, What,
 from cranfield.formats.fields import as_row
 from cranfield.formats.frames import arrow_table, is_sparse, is_stream, table_rows
 from cranfield.formats.groups import groups_of_dict
-from cranfield.formats.header import NO_IDS, columns_for, listed_names
+from cranfield.formats.header import NO_IDS, columns_for, columns_for_side, listed_names
 from cranfield.formats.list_cells import apart
 from cranfield.formats.objects import LISTS, MAPPINGS, DictOfLists, NestedRows, nested
 from cranfield.formats.source import named
@@ -46,7 +46,9 @@ def rows_of(
             return groups
         if what is What.RUN and _are_objects(data):
             listed = [as_row(query, its) for query, its in data.items()]
-            return apart(table_rows(listed, what, columns, errors), what, columns)
+            table = apart(table_rows(listed, what, columns, errors), what, columns)
+            table.names = ()  # it is no table, whose columns can be stated
+            return table
         has_numbers = isinstance(next(iter(data.values()), {}), MAPPINGS)
         graded = what is What.RUN or has_numbers
         try:
@@ -96,7 +98,7 @@ def both_rows_of(
     `data` is as for `rows_of`; a pipe is read only once. Raises InputError, which names the
     columns, if the table does not hold both.
     """
-    stated = {what: columns_for(columns, what) for what in _BOTH}
+    stated = {what: columns_for_side(columns, what) for what in _BOTH}
     if is_stream(data):
         data = arrow_table(data, "the table")
     found: dict[What, Rows] = {}
@@ -104,7 +106,7 @@ def both_rows_of(
     for what in _BOTH:
         try:
             if is_path and found:
-                made: Rows = found[What.QRELS].beside(what, stated[what])  # type: ignore[attr-defined] # files
+                made: Rows = found[What.QRELS].beside(what, stated[what])
             else:
                 made = rows_of(data, what, columns=stated[what], errors=errors, is_path=is_path)
             if not made.names:
@@ -139,7 +141,7 @@ def _are_apart(judged: Mapping[str, str], ranked: Mapping[str, str]) -> bool:
         return False
     if judged["doc"] != ranked["doc"]:
         return True
-    number = ranked.get("score", ranked.get("rank"))
+    number = next((ranked[role] for role in ("score", "distance", "rank") if role in ranked), None)
     return number is not None and judged.get("grade", number) != number
 
 

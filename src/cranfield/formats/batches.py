@@ -26,7 +26,7 @@ from cranfield.formats.columns import (
     understood,
 )
 from cranfield.formats.fields import fields_of
-from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
 from cranfield.formats.values import graded, spoilt, whole_numbers
 
 if TYPE_CHECKING:
@@ -42,13 +42,14 @@ class NamedColumns(Rows):
         self.name = source
         self._fields, stated = fields_of(schema.names, structs_in(schema), what, stated)
         self.names = names = [*schema.names, *self._fields]
-        self._found = take_columns(names, what, stated, source)
-        self.taken = {role: names[at] for role, at in self._found.items()}
         kinds: list[object] = [[] if is_list(kind) else None for kind in schema.types]
         kinds += [[] for _ in self._fields]
+        self._found = take_columns(names, what, stated, source, kinds.__getitem__)
+        self.taken = {role: names[at] for role, at in self._found.items()}
         self.lists = list_columns(names, self._found, what, stated, kinds.__getitem__)
         if not self.lists:
             _check_types(schema, self._found, source)
+        self._ids_are_text = not BYTES.items() <= (schema.metadata or {}).items()
         self.form = f"{form} with columns {understood(names, self._found)}"
         self.numbers = numbers_in(self._found)
 
@@ -119,6 +120,8 @@ class NamedColumns(Rows):
         for role, column in zip(roles, columns, strict=True):
             name = self.taken[role]
             if role in IDS:
+                if self._ids_are_text:
+                    refuse_bytes(column, name, self.name)
                 found[role], missing = ids_of(column)
                 wrongs = [missing, found[role].spoilt()]
             else:
@@ -134,17 +137,18 @@ class NamedColumns(Rows):
                     expected = f"expected a {COLUMNS[role].kind} in column {name!r}"
                     problem = f"{expected}, got {column[row].as_py()!r:.80}"
                 kind = "id" if role in IDS else "number"
-                text = f"row {first + row}: {problem}"
+                query, doc = (f"{column[row].as_py()!r:.80}" for column in columns[:2])
+                text = f"row {first + row}: {problem} (query {query}, document {doc})"
                 fault = partial(InputError, text, source=self.name, kind=kind)
                 faults.add(kind, fault, int(np.count_nonzero(new)))
                 bad |= new
-        query, doc = found.pop("query"), found.pop("doc")
+        query_ids, doc_ids = found.pop("query"), found.pop("doc")
 
         def where(row: int) -> tuple[None, str]:
-            named = f"query {decode(query[row])!r}, document {decode(doc[row])!r}"
+            named = f"query {decode(query_ids[row])!r}, document {decode(doc_ids[row])!r}"
             return None, f"row {first + row}: {named}"
 
-        block = Block(query, doc, found, self.name, where)
+        block = Block(query_ids, doc_ids, found, self.name, where)
         if bad.any():
             block = block.take(np.flatnonzero(~bad))
         return replace(block, left_out=faults.left_out)
@@ -234,7 +238,7 @@ def _ids(column: "pa.ChunkedArray") -> Ids:
 
 _TEXT = r"(large_)?(string|binary)(_view)?|fixed_size_binary\[\d+\]"
 _WHOLE = r"u?int(8|16|32|64)"
-ID_TYPE = re.compile(f"{_TEXT}|{_WHOLE}")
+ID_TYPE = re.compile(rf"{_TEXT}|{_WHOLE}|decimal\d*\(\d+, 0\)")
 NUMBER_TYPE = re.compile(_WHOLE + r"|halffloat|float|double|bool|decimal\d*\(.*\)")
 
 
@@ -250,16 +254,37 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
         )
         if not fit.fullmatch(str(kind)):
             problem = f"column {name!r} holds {kind}, expected {expected}"
-            is_float = role in IDS and NUMBER_TYPE.fullmatch(str(kind))
-            raise InputError(
-                problem,
-                source=source,
-                hint=f"pandas turns whole numbers with gaps into fractions. To get ids back: "
-                f"frame[{name!r}].astype('Int64'), without the rows that have no id."
-                if is_float
-                else None,
-                kind="columns",
-            )
+            hint = None
+            if role in IDS and NUMBER_TYPE.fullmatch(str(kind)):
+                hint = (
+                    "pandas turns whole numbers with gaps into fractions. To get ids back: "
+                    f"frame[{name!r}].astype('Int64'), without the rows that have no id."
+                )
+            elif role == "doc" and is_list(kind):
+                hint = STATE_LISTS
+            raise InputError(problem, source=source, hint=hint, kind="columns")
+
+
+#: Metadata that cranfield writes beside ids that are not text in UTF-8.
+BYTES = {b"cranfield": b"bytes"}
+
+
+def refuse_bytes(ids: "pa.Array", name: str, source: str) -> None:
+    """Raise InputError if ids are bytes that are not text, such as those of a UUID."""
+    import pyarrow as pa
+
+    entries = ids.dictionary if pa.types.is_dictionary(ids.type) else ids
+    if "binary" not in str(entries.type):
+        return
+    try:
+        entries.cast(pa.large_binary()).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        raise InputError(
+            f"column {name!r} holds bytes that are not text",
+            source=source,
+            hint=f"To write the digits, as of a UUID: frame[{name!r}].map(bytes.hex).",
+            kind="columns",
+        ) from None
 
 
 def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
@@ -295,7 +320,7 @@ def ids_of(column: "pa.Array") -> tuple[Ids, Bools | None]:
         if short is not None:
             return short, missing
         column = column.cast(pa.large_string() if kind != pa.binary_view() else pa.large_binary())
-    elif pa.types.is_integer(kind):
+    elif pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.large_string())
     elif pa.types.is_fixed_size_binary(kind):
         column = column.cast(pa.large_binary())

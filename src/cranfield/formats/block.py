@@ -308,6 +308,10 @@ class Rows(ABC):
     is_ranking: bool = False
     #: The files that hold them; empty if they are in memory.
     sources: Sequence[Source] = ()
+    #: For columns with white space between them: whether # begins a comment, even in a row.
+    ignores_hash_rows: bool = False
+    #: What a run of a folder, or of a glob, is called.
+    run_name: str | None = None
     #: Whether the files are lines of text.
     is_text: bool = False
     #: How many there are, if that is known without reading them.
@@ -329,6 +333,11 @@ class Rows(ABC):
         """Yield the columns of `lists` unchanged, some rows at a time."""
         raise NotImplementedError
 
+    @property
+    def distance(self) -> str | None:
+        """The column of distances, if the scores are minus these."""
+        return self.taken.get("distance")
+
     #: In errors: another possible reason why a document occurs twice.
     twice: str = ""
     #: For judgments in groups: rows whose document occurs above.
@@ -336,6 +345,12 @@ class Rows(ABC):
 
     #: What is odd about rows that are made of others, once they were read to their end.
     notes: tuple[Note, ...] = ()
+    #: Why a table is refused in which a document has rows of two systems, if that was looked for.
+    mixtures: Sequence[InputError] | None = None
+
+    def beside(self, what: Any, columns: Any) -> "Rows":
+        """Return the rows of the same table, read as judgments or a run, with columns stated."""
+        raise NotImplementedError
 
     @abstractmethod
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
@@ -355,6 +370,8 @@ class HeldRows(Rows):
         if numbers is not None:
             self.is_ranking = not self.numbers & {"score", "rank"}
         self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
+        self.notes = of.notes
+        self.taken = of.taken
         self.length = len(block)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
@@ -362,3 +379,33 @@ class HeldRows(Rows):
         held = self._block.columns
         columns = {role: held[role] for role in wanted if role in held}
         yield lambda: replace(self._block, columns=columns)
+
+
+class DistanceRows(Rows):
+    """The rows of a run with distances: their scores are minus these, so that the lowest leads."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows, self.taken = rows, {"distance": "distance", **rows.taken}
+        self.numbers = rows.numbers - {"distance"} | {"score"}
+        self.form, self.sources, self.is_text = rows.form, rows.sources, rows.is_text
+        self.names, self.lists = rows.names, rows.lists
+        self.length, self.left_out, self.twice = rows.length, rows.left_out, rows.twice
+
+    def beside(self, what: Any, columns: Any) -> Rows:
+        """Return the rows of the same table with other columns."""
+        return self._rows.beside(what, columns)
+
+    def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
+        """Yield the rows in the blocks of the others, with scores in the place of distances."""
+        roles = ["distance" if role == "score" else role for role in wanted]
+        for load in self._rows.blocks(roles, errors):
+            yield partial(_negate_distances, load)
+        self.notes = self._rows.notes
+
+
+def _negate_distances(load: Load) -> Block:
+    block = load()
+    columns = dict(block.columns)
+    if "distance" in columns:
+        columns["score"] = 0.0 - columns.pop("distance")
+    return replace(block, columns=columns)

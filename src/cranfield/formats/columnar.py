@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from cranfield.arrays.ids import Ids
 from cranfield.errors import InputError, printable
-from cranfield.formats.batches import NamedColumns
+from cranfield.formats.batches import BYTES, NamedColumns
 from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.format import Beginning, Format, Holds, Target
@@ -37,7 +37,9 @@ class Columnar(NamedColumns):
         self.source = source
         self._form = form
         kind = "Parquet" if form == "parquet" else "Arrow"
-        with _opened(source, form) as (schema, _, _):
+        with _opened(source, form) as (schema, n_rows, _):
+            if n_rows == 0:
+                raise InputError("holds no rows", source=source.name)
             super().__init__(schema, what, stated, source.name, kind)
 
     def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
@@ -227,7 +229,7 @@ def _table(block: Block, is_text: bool) -> "pa.Table":
         else:
             array = number_column(column)
         arrays.append(array)
-    return pa.Table.from_arrays(arrays, list(named))
+    return pa.Table.from_arrays(arrays, list(named), metadata=None if is_text else BYTES)
 
 
 # ---- the formats ----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from cranfield.formats.block import Role
 
 @dataclass(frozen=True)
 class What:
-    """Whether data are a run or judgments: What.RUN or What.QRELS."""
+    """Whether data are a run, judgments or exclusions: What.RUN, What.QRELS or What.EXCLUDED."""
 
     word: str  # in options and errors
     role: Role  # of the main number of a document
@@ -17,6 +17,7 @@ class What:
 
     RUN: ClassVar["What"]  # not an Enum, which is slow to look up
     QRELS: ClassVar["What"]
+    EXCLUDED: ClassVar["What"]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (What, self.word.upper())  # there is only one instance of each
@@ -27,6 +28,11 @@ class What:
         return COLUMNS[self.role].public
 
     @property
+    def other(self) -> "What":
+        """The other side."""
+        return What.QRELS if self is What.RUN else What.RUN
+
+    @property
     def expected(self) -> str:
         """What that number should be, in errors."""
         return f"{COLUMNS[self.role].kind} as the {self.role}"
@@ -34,6 +40,7 @@ class What:
 
 What.RUN = What("run", "score", "the run")
 What.QRELS = What("qrels", "grade", "the qrels")
+What.EXCLUDED = What("excluded", "score", "the exclusions")  # a score, as in a run, is not read
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,9 @@ class Column:
 
     `names` are its names in various tools: the first one present is used. `lists` are names that
     only a run, or only judgments, give to a column whose cells may hold several values: so one
-    table can have both. `several` is the name of its values in errors, if the files of one table
-    must either all have it or all lack it. `beside` is the role of the column that it needs.
+    table can have both; `if_lists` are names that mean this column only where cells hold lists.
+    `several` is the name of its values in errors, if the files of one table must either all have it
+    or all lack it. `beside` is the role of the column that it needs.
     `stated_as` is its name for users, if that is not the first of `names`. `or_whole`: its numbers
     are kept as whole numbers if all of them are.
     """
@@ -52,6 +60,7 @@ class Column:
     kind: Literal["id", "number", "whole number"]
     names: Sequence[str]
     lists: Mapping[What, Sequence[str]] = field(default_factory=dict)
+    if_lists: Mapping[What, str] = field(default_factory=dict)
     needed: bool = False
     several: str | None = None
     beside: Role | None = None
@@ -68,14 +77,15 @@ class Column:
         """Return its names in a run, or in judgments, in the order in which they are searched for.
 
         `expected_ids` can only be a column of documents, and comes first; `relevant` may be a
-        column of grades, and comes last.
+        column of grades, and comes last. What is excluded comes before other documents.
         """
         lists = self.lists.get(what, ())
-        sure = [name for name in lists if name.endswith(("ids", "_id"))]
+        sure = [name for name in lists if what is What.EXCLUDED or name.endswith(("ids", "_id"))]
         return [*sure, *self.names, *(name for name in lists if name not in sure)]
 
 
 _BOTH, _RUN, _QRELS = (What.RUN, What.QRELS), (What.RUN,), (What.QRELS,)
+_ANY = (*_BOTH, What.EXCLUDED)
 
 _QUERY = (
     "query_id qid q_id queryid user_id userid topic_id query user topic question_id questionid "
@@ -99,6 +109,7 @@ _WEIGHT = "weight subtopic_weight intent_weight"
 _CHANCE = "inclusion_probability probability inclusion_prob iprob"
 _SPANS = "for judgments by span: the first position, and the one after the last; both or neither"
 _COSTS = "what it costs to look at the document (seconds, or characters); optional, for CWL"
+_DISTANCES = "the lowest first, read where there is no score; in lists only where it is stated"
 _STRATA = "for judgments that are a sample; whole numbers"
 _ENDS = "ids doc_ids docids document_ids item_ids passage_ids chunk_ids context_ids node_ids id"
 
@@ -117,18 +128,22 @@ _RETRIEVED = _lists(
     "context_ids retrieved results predictions recommendations ranking retrieved_docs "
     "retrieved_documents recommended_items",
 )
+_EXCLUDED = ["excluded_ids", "excluded", "seen_ids", "seen", "seen_items", "history", "train_ids"]
+_DISTANCE = ["distance", "dist", "_distance"]
 _SCORES = ["scores", "similarities", "retrieved_scores", "similarity_scores", "retrieval_scores"]
 _GRADES = ["grades", "relevances", "expected_grades", "relevant_grades", "ratings", "gains"]
 
 #: Every column, in the order in which they are searched for and written.
 COLUMNS: Mapping[Role, Column] = {
-    "query": Column(_BOTH, "id", _QUERY.split(), needed=True),
+    "query": Column(_ANY, "id", _QUERY.split(), needed=True),
     "doc": Column(
-        *(_BOTH, "id", _DOC.split()),
-        lists={What.QRELS: _EXPECTED, What.RUN: _RETRIEVED},
+        *(_ANY, "id", _DOC.split()),
+        lists={What.QRELS: _EXPECTED, What.RUN: _RETRIEVED, What.EXCLUDED: _EXCLUDED},
+        if_lists={What.QRELS: "label", What.RUN: "prediction"},  # of Spark's RankingEvaluator
         needed=True,
     ),
     "score": Column(_RUN, "number", _SCORE.split(), {What.RUN: _SCORES}, several="scores"),
+    "distance": Column(_RUN, "number", _DISTANCE, several="distances", meaning=_DISTANCES),
     "rank": Column(_RUN, "whole number", ["rank", "position"]),
     "cost": Column(_RUN, "number", ["cost"], several="costs", meaning=_COSTS),
     "grade": Column(
@@ -176,8 +191,8 @@ COLUMNS: Mapping[Role, Column] = {
     "subgroup": Column((), "id", ["subgroup"]),
     "level": Column((), "number", ["level"]),
 }
-NAMES: Mapping[Role, Sequence[str]] = {
-    role: [*column.names, *(name for several in column.lists.values() for name in several)]
+NAMES: Mapping[Role, Sequence[str]] = {  # in runs and judgments
+    role: [*column.names, *(name for what in _BOTH for name in column.lists.get(what, ()))]
     for role, column in COLUMNS.items()
 }
 IDS = tuple(role for role, column in COLUMNS.items() if column.kind == "id")
@@ -187,6 +202,16 @@ FRACTIONS = frozenset(
 NO_COLUMN = None  # stated for what has no column; without grades, all rows are relevant
 
 ColumnsLike = Mapping[str, str | int | None]
+
+
+class SideColumns(dict[str, "str | int | None"]):
+    """The columns stated for one side of a table that holds both, and for its `other_side`."""
+
+    def __init__(self, columns: ColumnsLike, other_side: ColumnsLike) -> None:
+        super().__init__(columns)
+        self.other_side = other_side
+
+
 # The names of the columns for judgments and run: in one mapping, or one for each.
 ColumnsOfBoth = Mapping[str, str | int | ColumnsLike | None]
 
@@ -205,6 +230,11 @@ def in_order(roles: Iterable[Role]) -> list[Role]:
 def plain_name(name: str) -> str:
     """Return a column's name in the form in which names are compared."""
     return name.strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def may_be_distance(name: str) -> bool:
+    """Tell whether a column's name says that it holds distances, the lowest of which is best."""
+    return "dist" in plain_name(name)
 
 
 def numbers_in(found: Iterable[Role]) -> frozenset[Role]:

@@ -1,12 +1,14 @@
 """Separated values with a header: CSV and TSV as in RFC 4180, and BEIR's qrels.
 
 Fields are separated by a comma, a tab, a semicolon or a bar. A field that begins with a quotation
-mark must end with one, and may hold separators, line ends and doubled quotation marks; elsewhere a
-quotation mark is a character like any other. Blank lines are skipped; white space around a field
-belongs to it.
+mark must end with one, and may hold separators, line ends (but no id may) and doubled quotation
+marks; elsewhere a quotation mark is a character like any other. In TSV a record is one line, and a
+quotation mark that its own field does not close is a character, too. Blank lines are skipped; white
+space around a field belongs to it.
 """
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
@@ -22,6 +24,7 @@ from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import (
     find_columns,
     list_columns,
+    lists_of_sides,
     state_columns,
     stated_roles,
     take_columns,
@@ -36,7 +39,7 @@ from cranfield.formats.text import (
     query_change,
     read_csv,
 )
-from cranfield.formats.values import NUMBER
+from cranfield.formats.values import NUMBER, is_list_cell
 from cranfield.formats.write import WHITE_SPACE, holding, joined_text, named_columns
 
 if TYPE_CHECKING:
@@ -44,6 +47,11 @@ if TYPE_CHECKING:
 
 SEPARATORS = (b"\t", b",", b";", b"|")
 _QUOTE, _RETURN = 34, 13
+_ONE_LINE = (
+    "In TSV a row is one line: does a field in quotation marks hold a line break? Write CSV, JSON "
+    "or Parquet."
+)
+_QUOTED_FIELD = re.compile(rb'"((?:[^"]|"")*)"')
 
 
 class Delimited(Lines):
@@ -61,8 +69,11 @@ class Delimited(Lines):
         stated: ColumnsLike | None,
         first: Sequence[str] = (),
     ) -> None:
+        def first_cell(position: int) -> str | None:
+            return first[position] if first else None
+
         try:
-            found = take_columns(names, what, stated, source.name)
+            found = take_columns(names, what, stated, source.name, first_cell)
         except InputError as error:
             raise error.at(source.name, 1, separator.decode().join(names)) from None
         kind = {b",": "CSV", b"\t": "TSV"}.get(separator, f"{separator.decode()}-separated")
@@ -71,9 +82,7 @@ class Delimited(Lines):
         self._separator = separator
         self.names = names
         self.taken = {role: names[at] for role, at in found.items()}
-        self.lists = list_columns(
-            names, found, what, stated, lambda at: first[at] if first else None
-        )
+        self.lists = list_columns(names, found, what, stated, first_cell)
 
     def place(self, role: Role) -> str:
         """Return the column of a role, in words."""
@@ -83,7 +92,7 @@ class Delimited(Lines):
         """Return the line's query, None for a line without data."""
         at = self.columns["query"]
         if b'"' in line:
-            fields = _fields(line, self._separator)
+            fields = _fields(line, self._separator, len(self.names))
         else:
             fields = line.rstrip(b"\r\n").split(self._separator, at + 1)
         if len(fields) <= at:
@@ -92,7 +101,7 @@ class Delimited(Lines):
 
     def cut(self, data: Bytes) -> int:
         """Return where the rows of the last query begin, 0 if all rows have one query."""
-        if not (data == _QUOTE).any():
+        if self._separator == b"\t" or not (data == _QUOTE).any():
             return super().cut(data)
         raw = data.tobytes()
         end = raw.rfind(b"\n") + 1
@@ -103,7 +112,7 @@ class Delimited(Lines):
         offset = [0, *accumulate(map(len, lines))]
         query: bytes | None = None
         begin = change = 0
-        for n_lines, fields, _ in _records([*lines, _SENTINEL], self._separator):
+        for n_lines, fields, _ in _records([*lines, _SENTINEL], self._separator, len(self.names)):
             if n_lines > len(lines):
                 break  # the sentinel, or a field that runs into it
             if fields:
@@ -134,9 +143,9 @@ class Delimited(Lines):
 
     def records(self, raw: bytes) -> Iterator[Record]:
         """Yield the lines of data, with the faults of their columns."""
-        lines = raw.splitlines(keepends=True)
+        lines, n_columns = raw.splitlines(keepends=True), len(self.names)
         begin = 0
-        for n_lines, fields, problem in _records([*lines, _SENTINEL], self._separator):
+        for n_lines, fields, problem in _records([*lines, _SENTINEL], self._separator, n_columns):
             text = b"".join(lines[begin:n_lines]).rstrip(b"\r\n")
             fault = None
             if n_lines > len(lines):
@@ -153,15 +162,36 @@ class Delimited(Lines):
             elif not text:
                 begin = n_lines
                 continue
-            elif len(fields) != len(self.names):
+            elif len(fields) != n_columns:
                 names = ", ".join(self.names)
                 fault = InputError(
-                    f"expected {len(self.names)} columns, as the header has: {names:.200}; "
+                    f"expected {n_columns} columns, as the header has: {names:.200}; "
                     f"got {len(fields)}",
+                    hint=_ONE_LINE if self._separator == b"\t" and b'"' in raw else None,
                     kind="columns",
+                )
+            elif n_lines - begin > 1 and (name := self._broken_id(fields)) is not None:
+                fault = InputError(
+                    f"the id in column {name!r} holds a line break",
+                    hint="A quotation mark opens the field, and the next one closes it on another "
+                    "line. One that is part of an id is written twice, within quotation marks: "
+                    '""" at its beginning. JSON and Parquet hold ids with line breaks.',
+                    kind="id",
                 )
             yield Record(begin, text, fields, fault)
             begin = n_lines
+
+    def _broken_id(self, fields: Sequence[bytes]) -> str | None:
+        """Return the name of a column with an id that holds a line break; None if there is none.
+
+        A list of ids may hold line breaks between them.
+        """
+        for role in ("query", "doc"):
+            field = fields[self.columns[role]]
+            is_list = bool(self.lists) and role == "doc" and is_list_cell(decode(field))
+            if (b"\n" in field or b"\r" in field) and not is_list:
+                return self.names[self.columns[role]]
+        return None
 
     def tables(
         self, raw: Bytes, columns: "dict[int, pa.DataType]"
@@ -190,12 +220,43 @@ class Delimited(Lines):
 _SENTINEL = b'""\n'  # a separate record, unless a field is still open
 
 
-def _fields(line: bytes, separator: bytes) -> list[bytes]:
+def _fields(line: bytes, separator: bytes, n_columns: int) -> list[bytes]:
     """Return the fields of a line; of a malformed one, those that can be read."""
-    return next((fields for _, fields, _ in _records([line], separator)), [])
+    return next((fields for _, fields, _ in _records([line], separator, n_columns)), [])
 
 
 def _records(
+    lines: Iterable[bytes], separator: bytes, n_columns: int
+) -> Iterator[tuple[int, list[bytes], str | None]]:
+    """Yield (lines read so far, fields, fault) of each record."""
+    if separator == b"\t":
+        for n_lines, line in enumerate(lines, 1):
+            yield n_lines, _tsv_fields(line.rstrip(b"\r\n"), n_columns), None
+        return
+    yield from _csv_records(lines, separator)
+
+
+def _tsv_fields(line: bytes, n_columns: int) -> list[bytes]:
+    """Return the fields of a line of TSV; tabs within quotation marks only if there are too many.
+
+    A quotation mark that its own field does not close is a character.
+    """
+    if not line:
+        return []
+    fields = line.split(b"\t")
+    if b'"' in line:
+        quoted = next(_csv_records([line], b"\t"), (0, [], None))
+        if len(fields) != n_columns == len(quoted[1]):
+            return quoted[1]
+        matches = map(_QUOTED_FIELD.fullmatch, fields)
+        fields = [
+            field if match is None else match[1].replace(b'""', b'"')
+            for field, match in zip(fields, matches, strict=True)
+        ]
+    return fields
+
+
+def _csv_records(
     lines: Iterable[bytes], separator: bytes
 ) -> Iterator[tuple[int, list[bytes], str | None]]:
     """Yield (lines read so far, fields, fault) of each record."""
@@ -261,7 +322,7 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
             and NUMBER.fullmatch(names[at - 1].strip().encode())
             for at in numbers
         )
-        if is_data and numbers:
+        if is_data and (numbers or file.what is What.EXCLUDED):  # a header would exclude nothing
             names, behind = [f"column {i}" for i in range(1, len(names) + 1)], begin
     return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
 
@@ -276,17 +337,20 @@ def _sniffed(file: Beginning) -> Delimited | None:
     for separator in SEPARATORS:
         if separator not in line:
             continue
-        names = _names(line, separator)
-        try:
-            found = find_columns(names, file.what, None)
-        except InputError as error:
-            text = line.decode("utf-8", "replace").rstrip("\r\n")
-            raise error.at(file.source.name, text=text) from None
+        names, behind = _names(line, separator), begin + len(line)
+        first = _first_row(file.sample[behind:], separator, len(names))
         given = stated_roles(stated, file.what, names)
-        known = {"query", "doc"} <= {*found, *given}
-        if known and all(one is NO_COLUMN or one in names for one in given.values()):
-            behind = begin + len(line)
-            first = _first_row(file.sample[behind:], separator, len(names))
+        has_stated = all(one is NO_COLUMN or one in names for one in given.values())
+        try:
+            first_cell = (first or [""] * len(names)).__getitem__
+            roles = {*find_columns(names, file.what, None, first_cell), *given}
+        except InputError as error:
+            if not (given and has_stated):  # or else these may say which column is meant
+                text = line.decode("utf-8", "replace").rstrip("\r\n")
+                raise error.at(file.source.name, text=text) from None
+            roles = {"query", "doc"}
+        is_table = {"query", "doc"} <= roles or lists_of_sides(names, file.what)
+        if is_table and has_stated:
             return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
     return None
 
@@ -305,13 +369,14 @@ def _first_line(sample: bytes) -> tuple[int, bytes]:
 
 def _first_row(sample: bytes, separator: bytes, n: int) -> list[str]:
     """Return the fields of the first row, if there are n."""
-    rows = (fields for _, fields, _ in _records(sample.splitlines(keepends=True), separator))
+    rows = (fields for _, fields, _ in _records(sample.splitlines(keepends=True), separator, n))
     first = next(filter(None, rows), [])
     return list(map(decode, first)) if len(first) == n else []
 
 
 def _names(line: bytes, separator: bytes) -> list[str]:
-    return [field.decode("utf-8", "replace") for field in _fields(line, separator)]
+    n_columns = line.count(separator) + 1
+    return [field.decode("utf-8", "replace") for field in _fields(line, separator, n_columns)]
 
 
 # ---- writing --------------------------------------------------------------------------------
@@ -333,22 +398,34 @@ def _write(
             stream.write(separator.join(map(str.encode, header or named)) + b"\n")
         if len(block):
             columns = [
-                _quoted(one, separator) if isinstance(one, Ids) else one for one in named.values()
+                _quoted(column, separator, block) if isinstance(column, Ids) else column
+                for column in named.values()
             ]
             stream.write(joined_text(columns, separator))
 
 
-def _quoted(ids: Ids, separator: bytes) -> Ids:
-    """Return ids, in quotation marks where they hold a separator, quotation mark or line end."""
+def _quoted(ids: Ids, separator: bytes, block: Block) -> Ids:
+    """Return ids, in quotation marks where they hold a separator, quotation mark or white space.
+
+    Raises InputError for an id that holds a line break: see `Delimited`.
+    """
     special = (separator, b'"', *WHITE_SPACE)
     if not holding(ids, special):
         return ids
+    fields = ids.to_list()
+    for row, field in enumerate(fields):
+        if b"\n" in field or b"\r" in field:
+            raise InputError(
+                f"the id {decode(field)!r} cannot be written as CSV or TSV: it holds a line break",
+                hint="Write JSON, Parquet or Arrow instead.",
+                kind="id",
+            ).at(*block.place(row))
     return Ids.of(
         [
             b'"' + field.replace(b'"', b'""') + b'"'
-            if any(one in field for one in special)
+            if any(character in field for character in special)
             else field
-            for field in ids.to_list()
+            for field in fields
         ]
     )
 

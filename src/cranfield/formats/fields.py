@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 
 from cranfield.errors import InputError
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What, plain_name
+from cranfield.formats.columns import (
+    COLUMNS,
+    IDS,
+    NAMES,
+    ColumnsLike,
+    SideColumns,
+    What,
+    plain_name,
+)
 from cranfield.formats.header import stated_roles
 
 
@@ -89,21 +97,28 @@ def fields_of(
         return {}, stated
     found: dict[str, Field] = {}
     roles: dict[str, str | int | None] = {}
+    field_of_role = {  # a field may be stated by the name under which it is read
+        role: name.removeprefix(f"{column}.") if isinstance(name, str) else name
+        for role, name in given.items()
+    }
+    free_fields = [name for name in several[column] if name not in field_of_role.values()]
     numbers: list[Role] = ["score", "rank", "cost"] if what is What.RUN else ["grade"]
+    if "distance" in given:  # a field of that name alone may hold similarities
+        numbers[0] = "distance"
     for role in ("doc", *numbers):
-        wanted = given.get(role)
+        wanted = field_of_role.get(role)
         if role in given and wanted not in several[column] and wanted != column:
             if role == "doc":
                 return {}, stated
             continue  # a separate column, or none
-        field = wanted if wanted in several[column] else _named(several[column], role, what)
+        field = wanted if wanted in several[column] else _named(free_fields, role, what)
         if field is not None:
             one = Field(column, str(field))
             found[one.public], roles[COLUMNS[role].public] = one, one.public
         elif role == "doc":
             return {}, stated
     others = {COLUMNS[role].public: its for role, its in given.items()}
-    return found, {**others, **roles}
+    return found, SideColumns({**others, **roles}, getattr(stated, "other_side", {}))
 
 
 def _column(
@@ -122,12 +137,8 @@ def _column(
     if called:
         return called[0] if len(called) == 1 else None
     plain = {plain_name(name) for name in names}
-    of_any = {
-        *COLUMNS["doc"].names,
-        *(name for one in COLUMNS["doc"].lists.values() for name in one),
-    }
     only = list(several)
-    return only[0] if len(only) == 1 and plain.isdisjoint(of_any) else None
+    return only[0] if len(only) == 1 and plain.isdisjoint(NAMES["doc"]) else None
 
 
 def _named(fields: list[str], role: Role, what: What) -> str | None:

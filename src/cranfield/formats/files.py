@@ -9,16 +9,18 @@ from typing import Any
 from cranfield.arrays.ids import decode
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import columnar, delimited, json, jsonl, trec
-from cranfield.formats.block import Block, Errors, ListsOf, Load, Role, Rows
+from cranfield.formats.block import Block, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
 from cranfield.formats.format import Beginning, Format, Target
 from cranfield.formats.groups import Groups
 from cranfield.formats.header import stated_roles
 from cranfield.formats.list_cells import apart
 from cranfield.formats.source import Path, Source, written
-from cranfield.formats.text import LONGEST_LINE, NO_DATA, data_begin, is_data, refuse_binary
+from cranfield.formats.text import LONGEST_LINE, data_begin, is_data, no_data_error, refuse_binary
+from cranfield.formats.url import local_path
 from cranfield.formats.values import WHOLE
 from cranfield.formats.write import NotTextError
+from cranfield.notes import Note
 
 _SAMPLE = 1 << 16
 _LONGEST_PREFACE = 1 << 24  # blank lines and comments, before the first line of data
@@ -64,6 +66,11 @@ def stem_of(source: Source) -> str:
 # ---- reading --------------------------------------------------------------------------------
 
 
+def _of_files(name: str, combine: Callable[[Iterator[Any]], Any]) -> Any:
+    """Return a property of Files: what its files have, combined, once they are opened."""
+    return property(lambda files: combine(getattr(rows, name) for rows in files.rows))
+
+
 class Files(Rows):
     """The rows of one file, or of several as one table; opened on first use."""
 
@@ -96,42 +103,28 @@ class Files(Rows):
                 )
                 for source in self.sources
             ]
+            for rows in self._rows:
+                rows.beside = self.beside  # type: ignore[method-assign] # of all the files
+                rows.sources = self.sources
+                rows.ignores_hash_rows = self.ignores_hash_rows
             self._refuse_mixture(self._rows)
         return self._rows
 
     def beside(self, what: What, columns: ColumnsLike | None) -> "Files":
         """Return the other side of the same files, with shared sources: a pipe is read once."""
-        return Files(self.sources, what, self._form, columns)
+        rows = Files(self.sources, what, self._form, columns)
+        rows.run_name = self.run_name
+        return rows
 
-    @property
-    def names(self) -> Sequence[str]:  # type: ignore[override] # known once they are opened
-        """The names of the first file's columns."""
-        return self.rows[0].names
-
-    @property
-    def taken(self) -> Mapping[Role, str]:  # type: ignore[override] # known once they are opened
-        """Which column of the first file has each role."""
-        return self.rows[0].taken
-
-    @property
-    def lists(self) -> Mapping[Role, str]:  # type: ignore[override] # known once they are opened
-        """Which columns of the first file hold several documents, or their numbers."""
-        return self.rows[0].lists
-
-    @property
-    def graded(self) -> bool:  # type: ignore[override] # known once they are opened
-        """Whether all files have grades."""
-        return all(one.graded for one in self.rows)
-
-    @property
-    def twice(self) -> str:  # type: ignore[override] # known once they are opened
-        """Another possible reason why a document occurs twice, for errors."""
-        return self.rows[0].twice
-
-    @property
-    def lists_of(self) -> ListsOf | None:  # type: ignore[override] # known once they are opened
-        """What the lists hold, if the files are plain lists."""
-        return self.rows[0].lists_of
+    names = _of_files("names", next)  # of the first file
+    taken = _of_files("taken", next)
+    lists = _of_files("lists", next)
+    lists_of = _of_files("lists_of", next)
+    distance = _of_files("distance", next)
+    twice = _of_files("twice", next)
+    graded = _of_files("graded", all)
+    is_text = _of_files("is_text", any)
+    is_ranking = _of_files("is_ranking", all)
 
     def _refuse_mixture(self, rows: Sequence[Rows]) -> None:
         """Raise InputError unless all files have the same columns, where that matters.
@@ -146,9 +139,10 @@ class Files(Rows):
                     hint='Put the lists into one file, or give them names: {"q1": [...], ...}.',
                     kind="columns",
                 )
+        roles_of_files = [{*file.numbers, *file.taken} for file in rows]  # also distances
         for role, column in COLUMNS.items():
-            for one, source in zip(rows, self.sources, strict=True):
-                if column.several and (role in one.numbers) != (role in rows[0].numbers):
+            for one, roles, source in zip(rows, roles_of_files, self.sources, strict=True):
+                if column.several and (role in roles) != (role in roles_of_files[0]):
                     raise InputError(
                         f"was read as {one.form}, and {self.sources[0].name} as {rows[0].form}: "
                         f"either all files of one table have {column.several}, or none of them",
@@ -168,14 +162,9 @@ class Files(Rows):
         return frozenset.intersection(*(one.numbers for one in self.rows))
 
     @property
-    def is_text(self) -> bool:  # type: ignore[override] # known once they are opened
-        """Whether the files are lines of text."""
-        return any(one.is_text for one in self.rows)
-
-    @property
-    def is_ranking(self) -> bool:  # type: ignore[override] # known once they are opened
-        """Whether the order of the rows is the ranking."""
-        return all(one.is_ranking for one in self.rows)
+    def notes(self) -> tuple[Note, ...]:  # type: ignore[override] # known once they were read
+        """What is odd about the rows of each file."""
+        return tuple(note for rows in self.rows for note in rows.notes)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks, file after file."""
@@ -189,7 +178,7 @@ def file_rows(
     what: What,
     name: str | None = None,
     columns: ColumnsLike | None = None,
-) -> Rows:
+) -> Files:
     """Return the rows of a file, a folder, a URL, or of several files as one table.
 
     `name` is the format's; None: it is detected. Raises OptionError for a format or a column that
@@ -209,13 +198,17 @@ def file_rows(
     every = [one for each in paths for one in _expanded(os.fspath(each), what)]
     if not every:
         raise InputError("no file is given")
-    return Files([Source(one) for one in every], what, form, columns)
+    rows = Files([Source(one) for one in every], what, form, columns)
+    if len(paths) == 1 and every != [os.fspath(paths[0])]:  # a folder or a glob
+        path = local_path(os.fspath(paths[0]))
+        rows.run_name = os.path.basename(os.path.abspath(path)) if os.path.isdir(path) else path
+    return rows
 
 
 def _expanded(path: str, what: What) -> list[str]:
     """Return the files that a path names: the path alone, or the files of a glob or folder."""
-    if os.path.isdir(path):
-        return _in_folder(path, what)
+    if os.path.isdir(folder := local_path(path)):
+        return _in_folder(folder, what)
     if glob.has_magic(path) and "://" not in path and not os.path.exists(path):
         found = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
         if not found:
@@ -227,10 +220,10 @@ def _expanded(path: str, what: What) -> list[str]:
 def _in_folder(path: str, what: What) -> list[str]:
     """Return the files with a BEIR folder's judgments, or with the parts of a table."""
     names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
-    if what is What.QRELS and "qrels" in names and os.path.isdir(os.path.join(path, "qrels")):
+    if what is not What.RUN and "qrels" in names and os.path.isdir(os.path.join(path, "qrels")):
         return _in_folder(os.path.join(path, "qrels"), what)
     tests = [name for name in names if os.path.splitext(name)[0] == "test" and "." in name]
-    if what is What.QRELS and len(tests) == 1:
+    if what is not What.RUN and len(tests) == 1:
         return [os.path.join(path, tests[0])]
     parts = sorted(
         os.path.join(folder, name)
@@ -241,7 +234,7 @@ def _in_folder(path: str, what: What) -> list[str]:
     if parts:
         return parts
     qrels = [name for name in names if name.endswith((".tsv", ".jsonl"))]
-    if what is What.QRELS and len(qrels) == 1:
+    if what is not What.RUN and len(qrels) == 1:
         return [os.path.join(path, qrels[0])]
     shown = ", ".join(map(repr, names[:10])) or "nothing"
     raise InputError(
@@ -269,6 +262,8 @@ def _recognised(
             if found is not None:
                 return found
             form = FORMATS["trec"]
+            if what is What.EXCLUDED and not columns:
+                file = replace(file, what=what_is(source.path) or What.QRELS)
     if not form.magic:
         _refuse_no_text(source, file.sample)
     return form.read(file)
@@ -288,7 +283,7 @@ def _refuse_no_text(source: Source, sample: bytes) -> None:
     refuse_binary(source, sample[:4096])
     if data_begin(sample) is None:
         if len(sample) < _LONGEST_PREFACE:
-            raise InputError(NO_DATA, source=source.name)
+            raise no_data_error(source, sample)
         raise InputError(
             f"holds no data in its first {len(sample):,} bytes, only comments and blank lines",
             source=source.name,
@@ -298,7 +293,7 @@ def _refuse_no_text(source: Source, sample: bytes) -> None:
 
 def what_is(path: Path) -> What | None:
     """Distinguish runs and judgments by the file's columns, or else its name; None if unclear."""
-    first = _expanded(os.fspath(path), What.QRELS)[0]
+    first = local_path(_expanded(os.fspath(path), What.QRELS)[0])
     if not os.path.isfile(first):
         return None  # a pipe is not read for this
     source = Source(first)

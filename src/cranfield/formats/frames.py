@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from cranfield.arrays.ids import Ids, decode, held_once
 from cranfield.errors import InputError
-from cranfield.formats.batches import NamedColumns
+from cranfield.formats.batches import BYTES, NamedColumns, refuse_bytes
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, IDS, ColumnsLike, What
+from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What, plain_name
 from cranfield.formats.fields import Field, fields_of, objects_in
-from cranfield.formats.header import list_columns, take_columns
-from cranfield.formats.identifiers import as_text
-from cranfield.formats.objects import refuse_lists_of_ids
-from cranfield.formats.values import is_number
+from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
+from cranfield.formats.identifiers import as_text, is_id
+from cranfield.formats.list_cells import holds_lists
+from cranfield.formats.objects import READ_ALREADY, refuse_lists_of_ids
+from cranfield.formats.systems import SYSTEMS
+from cranfield.formats.values import is_list_cell, is_number
 from cranfield.formats.write import number_column
 
 if TYPE_CHECKING:
@@ -78,12 +80,16 @@ class TableRows(NamedColumns):
         form: str,
         is_ranking: bool = False,
     ) -> None:
-        super().__init__(table.schema, what, stated, what.called, form)
         if len(table) == 0:
-            raise InputError("holds no rows", source=self.name)
+            raise InputError("holds no rows", source=what.called)
+        super().__init__(table.schema, what, stated, what.called, form)
         self.is_ranking = is_ranking
-        self._table = table
+        self._table, self._kind = table, form
         self.length = len(table)
+
+    def beside(self, what: What, columns: ColumnsLike) -> "TableRows":
+        """Return the rows of the same table with other columns."""
+        return TableRows(self._table, what, columns, self._kind)
 
     def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places in batches, which share the table's memory."""
@@ -124,19 +130,28 @@ def _refuse_sets(frame: Any, name: str, what: What) -> None:
 def _rows_of_columns(
     names: Sequence[str],
     column_of: "Callable[[Role, int], pa.Array]",
+    cells_of: Callable[[str], Iterable[Any]],
     what: What,
     stated: ColumnsLike | None,
     form: str,
     is_ranking: bool = False,
 ) -> TableRows:
-    """Return the rows of the needed columns; `column_of` makes one from its role and place."""
+    """Return the rows of the needed columns; `column_of` makes one from its role and place.
+
+    Columns that may name systems stay, too, as texts: `cells_of` returns their cells.
+    """
     import pyarrow as pa
 
     found = take_columns(names, what, stated, what.called)
-    table = pa.table({names[at]: column_of(role, at) for role, at in found.items()})
+    columns = {names[at]: column_of(role, at) for role, at in found.items()}
     # By name, since the places of columns change below.
-    by_name = {COLUMNS[role].public: names[at] for role, at in found.items()}
-    return TableRows(table, what, by_name, form, is_ranking)
+    by_name: dict[str, str | None] = {COLUMNS[role].public: names[at] for role, at in found.items()}
+    by_name |= {name: None for name, column in (stated or {}).items() if column is NO_COLUMN}
+    for name in names:
+        if plain_name(name) in SYSTEMS and name not in columns:
+            cells = (cell if is_id(cell) else "" for cell in cells_of(name))
+            columns[name] = _texts(list(map(str, cells)))
+    return TableRows(pa.table(columns, metadata=BYTES), what, by_name, form, is_ranking)
 
 
 def array_rows(
@@ -149,7 +164,10 @@ def array_rows(
     def column(role: Role, at: int) -> "pa.Array":
         return _arrow_column(flat[names[at]], names[at], role, what, errors)
 
-    return _rows_of_columns(names, column, what, stated, "structured array")
+    def cells(name: str) -> Iterable[Any]:
+        return list(flat[name].tolist())
+
+    return _rows_of_columns(names, column, cells, what, stated, "structured array")
 
 
 def _arrow_column(
@@ -177,6 +195,9 @@ def _arrow_column(
         arrow = getattr(pa, wide.dtype.name)()
         return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
     if kind == "S":
+        import pyarrow as pa
+
+        refuse_bytes(pa.array(values.tolist(), pa.binary()), name, what.called)
         return _texts(list(map(decode, values.tolist())))
     return _listed(values.tolist(), name, role, what, errors)
 
@@ -200,7 +221,7 @@ def _each(
         except InputError as error:
             if errors == "strict":
                 problem = f"row {i}: {error.problem}"
-                raise InputError(problem, source=what.called, kind=kind) from None
+                raise InputError(problem, source=what.called, hint=error.hint, kind=kind) from None
             found.append(none)
     return found
 
@@ -213,9 +234,15 @@ def _listed(values: Sequence[Any], name: str, role: Role, what: What, errors: Er
             return value
         raise InputError(f"expected a number in column {name!r}, got {value!r:.80}")
 
+    def identifier(value: Any) -> str:
+        try:
+            return as_text(value, where)
+        except InputError as error:
+            raise error.but(hint=STATE_LISTS if is_list_cell(value) else error.hint) from None
+
     if role in IDS:
         where = f"column {name!r}"
-        return _texts(_each(values, lambda value: as_text(value, where), "", "id", what, errors))
+        return _texts(_each(values, identifier, "", "id", what, errors))
     found = _each(values, number, np.nan, "number", what, errors)
     return number_column(np.array(found, np.float64))
 
@@ -261,7 +288,7 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
     def arrow(role: Role, at: int) -> "pa.Array":
         return _arrow_column(columns[role], names[at], role, what, "strict")
 
-    return _rows_of_columns(names, arrow, what, None, "sparse matrix")
+    return _rows_of_columns(names, arrow, lambda name: (), what, None, "sparse matrix")
 
 
 def is_row(data: object) -> bool:
@@ -287,14 +314,15 @@ def listed_rows(
 
     A run's rows of two values, (query, document), are in the order of the ranking.
     """
+    hint = READ_ALREADY if isinstance(data, Iterator) else None
     rows = list(data)
     if not stated:
         refuse_lists_of_ids(rows, what)
     if not rows:
-        raise InputError("holds no rows", source=what.called)
+        raise InputError("holds no rows", source=what.called, hint=hint)
     names, get = _fields_of(rows[0], what, stated)
     found = ObjectRows(rows, names, get, what, stated)
-    if found.lists:
+    if found.lists and holds_lists(found, stated):
         return found
     are_plain = get is itemgetter and not isinstance(rows[0], Mapping)  # read by position
     if are_plain:
@@ -312,7 +340,12 @@ def listed_rows(
         values = _each(rows, field, None, "columns", what, errors)
         return _listed(values, names[at], role, what, errors)
 
-    return _rows_of_columns(names, column, what, stated, "rows", are_plain and len(names) == 2)
+    def cells(name: str) -> Iterable[Any]:
+        return (_or_none(get(name), row) for row in rows)
+
+    is_ranking = are_plain and len(names) == 2
+    form = "rows" if get is itemgetter else "objects"
+    return _rows_of_columns(names, column, cells, what, stated, form, is_ranking)
 
 
 class ObjectRows(Rows):
@@ -330,11 +363,11 @@ class ObjectRows(Rows):
         several = objects_in(row for row in rows if isinstance(row, Mapping))
         self._fields, stated = fields_of(names, several, what, stated)
         self.names = every = [*names, *self._fields]
-        found = take_columns(every, what, stated, what.called)
 
         def first(at: int) -> Any:
             return [] if every[at] in self._fields else _or_none(get(every[at]), rows[0])
 
+        found = take_columns(every, what, stated, what.called, first)
         self.lists = list_columns(every, found, what, stated, first)
         self.form, self.name = "rows with lists", what.called
 
@@ -365,6 +398,10 @@ class ObjectRows(Rows):
             return [cell if field is None else field.each(cell) for field, cell in cells]
         except InputError as error:
             return error
+
+    def beside(self, what: What, columns: ColumnsLike) -> Rows:
+        """Return the same rows with other columns."""
+        return listed_rows(self._data, what, columns, "skip")
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Raise an error: these rows are read as cells."""
@@ -417,7 +454,10 @@ def table_rows(data: Any, what: What, columns: ColumnsLike | None, errors: Error
     """Return the rows of a table in memory, of any kind."""
     if is_table(data):
         kind = type(data).__module__.partition(".")[0]
-        rows = TableRows(arrow_table(data, what.called), what, columns, f"{kind} table")
+        table = arrow_table(data, what.called)
+        if len(table) == 0 and is_stream(data):
+            raise InputError("holds no rows", source=what.called, hint=READ_ALREADY)
+        rows = TableRows(table, what, columns, f"{kind} table")
         if rows.lists and what is What.RUN and kind == "pandas":  # Arrow turns sets into lists
             _refuse_sets(data, rows.lists["doc"], what)
         return rows

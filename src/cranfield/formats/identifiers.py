@@ -14,6 +14,11 @@ def is_id(key: object) -> bool:
     return isinstance(key, str | int | np.integer) and not isinstance(key, bool)
 
 
+def is_whole_decimal(key: Any) -> bool:
+    """Tell whether a key is a Decimal without a fraction, as databases have for whole numbers."""
+    return hasattr(key, "as_tuple") and key.is_finite() and bool(key == key // 1)
+
+
 def id_bytes(text: object) -> bytes | None:
     """Return the bytes of a string that may be an id; None for anything else.
 
@@ -42,6 +47,8 @@ def are_ids(keys: Iterable[Any]) -> bool:
 def as_text(key: object, where: str) -> str:
     """Return an id as text; InputError, which names `where`, for a key that cannot be an id."""
     if not is_id(key):
+        if is_whole_decimal(key):
+            return str(int(key))  # type: ignore[call-overload] # it is a whole number
         raise InputError(f"{where}: an id is a string or a whole number, got {key!r:.80}")
     if not isinstance(key, str):
         return str(int(key))  # type: ignore[call-overload] # it is a whole number
@@ -50,6 +57,11 @@ def as_text(key: object, where: str) -> str:
             raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")
         raise InputError(f"{where}: the id {key!r} is no text: it holds half of a surrogate pair")
     return key
+
+
+def as_unicode(text: str) -> str:
+    """Return a text with halves of surrogate pairs, which no file can hold, as escapes."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def with_text_ids(data: Mapping[Any, Any], where: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from cranfield.formats.block import SIZES, Block, Cells, Errors, Load, Role
 from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, understood
 from cranfield.formats.fields import as_row, fields_of, objects_in
 from cranfield.formats.format import Beginning, Format, Holds, Target
-from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
 from cranfield.formats.identifiers import id_bytes
 from cranfield.formats.json_text import RECORDS, Repeated, Window, WrittenNumber
 from cranfield.formats.lines import Lines, Record
@@ -46,11 +46,11 @@ class JsonLines(Lines):
         )
         names = [*first, *self._fields]
         try:
-            found = take_columns(names, what, stated, source.name)
+            values = [*first.values(), *([] for _ in self._fields)]
+            found = take_columns(names, what, stated, source.name, values.__getitem__)
         except InputError as error:
             raise error.at(source.name, number, text) from None
         self._names = self.taken = {role: names[at] for role, at in found.items()}
-        values = [*first.values(), *([] for _ in self._fields)]
         self.lists = list_columns(names, found, what, stated, values.__getitem__)
         self.names = names
         # Ids that are numbers in the first line are expected to be numbers in all.
@@ -319,16 +319,12 @@ def _id_of(value: Any, name: str) -> bytes:
         shown = str(value) if isinstance(value, WrittenNumber) else repr(value)
         raise InputError(
             f"expected a string or a whole number as {name!r}, got {shown:.80}",
-            hint=_LISTS if isinstance(value, list) else None,
+            hint=STATE_LISTS if isinstance(value, list) else None,
             kind="id",
         )
     return found
 
 
-_LISTS = (
-    "If its cells hold several documents, state columns={'expected_ids': ...} or "
-    "{'retrieved_ids': ...}."
-)
 _INTEGER = re.compile(r"-?\d+")
 
 

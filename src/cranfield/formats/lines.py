@@ -31,7 +31,7 @@ from cranfield.formats.block import (
 )
 from cranfield.formats.columns import COLUMNS, FRACTIONS, IDS, What, numbers_in
 from cranfield.formats.source import Source
-from cranfield.formats.text import NO_DATA, Bytes, line_at, query_change, raw_blocks
+from cranfield.formats.text import Bytes, line_at, no_data_error, query_change, raw_blocks
 from cranfield.formats.values import NUMBER, graded, grades_of, whole
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Lines(Rows):
             empty = False
             yield partial(self._load, offset, raw, roles, errors, spare)
         if empty:
-            raise InputError(NO_DATA, source=self.source.name)
+            raise no_data_error(self.source)
 
     def _load(
         self,

@@ -19,14 +19,24 @@ from cranfield.arrays.ids import Ids, decode, encode
 from cranfield.arrays.ranked import Ints
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.arrow_lists import listed
-from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of
-from cranfield.formats.block import Block, Cells, Errors, Faults, Load, Role, Rows
-from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in
-from cranfield.formats.header import may_split
-from cranfield.formats.identifiers import are_ids, id_bytes
+from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of, refuse_bytes
+from cranfield.formats.block import Block, Cells, DistanceRows, Errors, Faults, Load, Role, Rows
+from cranfield.formats.columns import (
+    COLUMNS,
+    FRACTIONS,
+    NAMES,
+    ColumnsLike,
+    What,
+    numbers_in,
+    plain_name,
+)
+from cranfield.formats.header import is_if_lists, may_split
+from cranfield.formats.identifiers import are_ids, id_bytes, is_whole_decimal
 from cranfield.formats.json_text import WrittenNumber
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, values_of
+from cranfield.notes import Note
 from cranfield.options import is_whole
+from cranfield.render.numbers import number_of
 
 _INTEGER = re.compile(r"[+-]?\d+")
 # An element of a list as Python writes it, and the text after it.
@@ -36,8 +46,41 @@ _ELEMENT = re.compile(
 
 
 def apart(rows: Rows, what: What, stated: ColumnsLike | None) -> Rows:
-    """Return the rows, split if their cells hold several documents."""
-    return ListRows(rows, what, stated) if rows.lists else rows
+    """Return the rows: split if their cells hold several documents, with scores for distances."""
+    if rows.lists and holds_lists(rows, stated):
+        rows = ListRows(rows, what, stated)
+    else:
+        rows.lists = {}
+    return DistanceRows(rows) if "distance" in rows.numbers else rows
+
+
+def holds_lists(rows: Rows, stated: ColumnsLike | None) -> bool:
+    """Tell whether the documents' column holds lists by its name, or by each of its texts.
+
+    Texts in a column of single ids are ids unless all of them are lists, `['d1']`: the rows are
+    read until one is not, or is a list of another kind.
+    """
+    if may_split(rows.lists["doc"], rows.names, stated):
+        return True
+    for cells in rows.cells():
+        column = cells.columns["doc"]
+        if not isinstance(column, list):
+            return True
+        for cell in column:
+            if isinstance(cell, list | tuple):
+                return True
+            if isinstance(cell, str) and cell.strip() and not _is_list(cell):
+                return False
+    return True
+
+
+def _is_list(text: str) -> bool:
+    """Tell whether a text is a list as JSON or Python write it."""
+    try:
+        _listed(text.strip(), "")
+    except InputError:
+        return False
+    return is_list_cell(text)
 
 
 class ListRows(Rows):
@@ -53,22 +96,45 @@ class ListRows(Rows):
         several = (name for name in rows.lists.values() if may_split(name, rows.names, stated))
         self._split = frozenset(several)  # the columns that may hold texts such as a;b
         self.numbers = numbers_in(rows.lists)
-        self.is_ranking = what is What.RUN and not self.numbers & {"score", "rank"}
+        self.is_ranking = what is What.RUN and not self.numbers & {"score", "distance", "rank"}
         self.form, _, _ = rows.form.partition(" with ")
         self.form += f" with lists in columns {', '.join(rows.lists.values())}"
         self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
+        doc = rows.lists["doc"]
+        is_field = doc.rpartition(".")[0] in rows.names  # of objects in lists
+        self._is_named = may_split(doc, rows.names, stated) or is_if_lists(doc, what) or is_field
+
+    def beside(self, what: What, columns: ColumnsLike) -> Rows:
+        """Return the rows of the same table with other columns."""
+        return self._rows.beside(what, columns)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
         roles = tuple(wanted)
         seen: set[bytes] = set()  # the queries of a run
+        n_rows = n_documents = 0
         for cells in self._rows.cells():
             faults = Faults(errors)
             taken = self._quickly(cells, roles, seen) or self._carefully(cells, roles, seen, faults)
             if self._what is What.RUN:
                 seen.update(taken.queries)
+            n_rows, n_documents = n_rows + len(taken.rows), n_documents + len(taken.docs)
             yield partial(self._block, cells, taken, faults)
+        if not self._is_named:
+            self.notes = (self._lists_note(n_rows, n_documents),)
+
+    def _lists_note(self, n_rows: int, n_documents: int) -> Note:
+        """Return the note that a column called as if it held single ids was read as lists."""
+        name = self.lists["doc"]
+        text = (
+            f"Column {name!r:.80} of {self._what.called} holds lists: "
+            f"{number_of(n_rows, 'row')} became {number_of(n_documents, 'document')}."
+        )
+        if self._rows.is_text and plain_name(name) in NAMES["doc"]:
+            option = f"--{self._what.word}-columns doc_id={name}"
+            text += f" columns={{'doc_id': {name!r}}} ({option}) reads texts as ids."
+        return Note("list-cells", "info", text, count=n_rows)
 
     def _block(self, cells: Cells, taken: "_Taken", faults: Faults) -> Block:
         of = np.repeat(np.arange(len(taken.rows)), taken.lengths)
@@ -156,6 +222,10 @@ class ListRows(Rows):
                         hint="A run has one list for each query: which of the two is its ranking?",
                     )
             except InputError as error:
+                if isinstance(error, DuplicateError):
+                    from cranfield.formats.systems import refuse_mixture
+
+                    refuse_mixture(self)
                 line, text = cells.where(row)
                 faults.add(error.kind, partial(error.at, self.name, line, text))
                 continue
@@ -276,6 +346,10 @@ def _ids_in(values: Any) -> Ids | None:
         entries = values.dictionary if hasattr(values, "dictionary") else values
         if not ID_TYPE.fullmatch(str(entries.type)) or values.null_count:
             return None
+        try:
+            refuse_bytes(values, "", "")
+        except InputError:
+            return None
         ids, missing = ids_of(values)
         return ids if missing is None and ids.spoilt() is None else None
     kinds = {*map(type, values)}
@@ -340,8 +414,8 @@ def _listed(text: str, name: str) -> list[Any]:
 
 
 def _id(value: Any, name: str) -> bytes:
-    """Return an id's bytes, from a string or a whole number."""
-    if is_whole(value):
+    """Return an id's bytes, from a string or a whole number, which may be a Decimal."""
+    if is_whole(value) or is_whole_decimal(value):
         return encode(str(int(value)))
     is_text = not isinstance(value, WrittenNumber) or _INTEGER.fullmatch(value)
     found = id_bytes(value) if is_text else None

@@ -31,6 +31,7 @@ from cranfield.formats.values import graded, grades_of, scores_of, values_of
 from cranfield.options import is_whole
 
 Nested = dict[str, dict[str, Any]]
+READ_ALREADY = "Was it read already? An iterator is read once: give list(...) of it, or a table."
 
 
 #: The names of plain lists, for each `Rows.lists_of`.
@@ -137,7 +138,10 @@ def nested(data: Mapping[Any, Any], what: What) -> Nested:
     refuse_columns(data, what.called)
     if not _are_dicts(data):
         every = _as_dicts(data, what).items()
+        are_iterators = any(isinstance(docs, Iterator) for docs in data.values())
         data = {query: as_dict(docs, f"{what.called}: query {query!r}") for query, docs in every}
+        if are_iterators and not any(data.values()):
+            raise InputError("holds no documents", source=what.called, hint=READ_ALREADY)
     return _text_ids(data, what.called)
 
 

@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -16,7 +17,7 @@ from cranfield.errors import InputError, printable
 from cranfield.formats import compression
 from cranfield.formats.compression import KeptOpen, compressed, compression_of, decompressed
 from cranfield.formats.pipe import Pipe, PipeReader
-from cranfield.formats.url import URL, WEB, Answer, file_system, without_secrets
+from cranfield.formats.url import URL, WEB, Answer, file_system, local_path, without_secrets
 from cranfield.progress import reading
 from cranfield.render.numbers import number_of
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
+
+_MANY, _MOST_EXPANDED = 1 << 24, 200  # bytes in memory, and how often the stored ones
 
 # The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
 Version = tuple[int, int, int]
@@ -88,9 +91,9 @@ class Source:
     @property
     def name_parts(self) -> tuple[str, str]:
         """The file's name and its suffix, without a suffix of compression."""
-        root, suffix = os.path.splitext(
-            os.path.basename(self.name.partition("?")[0] if self.is_url else self.path)
-        )
+        path = local_path(self.path)
+        path = self.name.partition("?")[0] if URL.match(path) else path
+        root, suffix = os.path.splitext(os.path.basename(path))
         return os.path.splitext(root) if suffix.lower() in compression.SUFFIXES else (root, suffix)
 
     @property
@@ -101,7 +104,7 @@ class Source:
     @property
     def is_packed(self) -> bool:
         """Whether its name says that it is compressed."""
-        return os.path.splitext(self.path)[1].lower() in compression.SUFFIXES
+        return os.path.splitext(local_path(self.path))[1].lower() in compression.SUFFIXES
 
     @property
     def is_url(self) -> bool:
@@ -128,6 +131,18 @@ class Source:
         ):
             told = stored if hear is None else cast(IO[bytes], KeptOpen(stored, hear))
             yield told if kind is None else decompressed(told, kind)
+
+    def refuse_expansion(self, n_bytes: int) -> None:
+        """Raise InputError if `n_bytes` bytes are far more than what is stored, compressed."""
+        if n_bytes <= _MANY:
+            return
+        stored = self._pipe.whole() if self._is_pipe else self.size
+        if stored is not None and n_bytes > _MOST_EXPANDED * stored:
+            raise InputError(
+                f"is {n_bytes // stored:,} times as large as the {stored:,} bytes that are stored",
+                source=self.name,
+                hint="It may be meant to fill the memory. If it is right, decompress it.",
+            )
 
     def digest(self) -> str | None:
         """Return the SHA-256 of the stored bytes; None if they can be read only once."""
@@ -219,11 +234,8 @@ class Source:
 
     def _place(self) -> str | None:
         """Return the path of the file on this machine, None if it is not on this machine."""
-        if not self.is_url:
-            return self.path
-        if self.path.lower().startswith("file:"):
-            return file_system(self.path)[1]
-        return None
+        path = local_path(self.path)
+        return None if URL.match(path) else path
 
     def _comes_once(self) -> bool:
         """Tell whether the bytes can be read only once."""
@@ -294,7 +306,7 @@ def written(path: Path) -> Iterator[IO[bytes]]:
 
     The file appears only when all of it is written: an error leaves what was there before.
     """
-    path = os.fspath(path)
+    path = local_path(os.fspath(path))
     packing = os.path.splitext(path.partition("?")[0] if URL.match(path) else path)[1].lower()
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
         opening = _at_once(path)
@@ -356,6 +368,8 @@ def _replacing(path: str) -> Iterator[IO[bytes]]:
     import secrets
 
     path = os.path.realpath(path)
+    if os.path.exists(path) and not os.access(path, os.W_OK):  # as a shell's > refuses it
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     folder = os.path.dirname(path)
     beside = os.path.join(folder, f".cranfield-{secrets.token_hex(8)}")
     nameless = _nameless(folder)

@@ -20,7 +20,16 @@ LONGEST_LINE = 1 << 20  # bytes; a longer one may be refused
 NEWLINE = 10
 HASH = 35
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-NO_DATA = "holds no data: it is empty or has only comments and blank lines"
+HASH_HINT = (
+    "A comment has a blank behind #. If ids of queries begin with #, write CSV or JSON, where such "
+    "lines are rows."
+)
+
+
+def no_data_error(source: Source, text: bytes = b"") -> InputError:
+    """Return the error of a file whose text holds no line of data."""
+    problem = "holds no data: it is empty or has only comments and blank lines"
+    return InputError(problem, source=source.name, hint=HASH_HINT if HASH in text else None)
 
 
 def is_data(line: bytes) -> bool:

@@ -4,7 +4,8 @@ A run line is `query_id Q0 doc_id rank score tag`; what follows the sixth column
 or the Q0 may be missing where the other columns are unambiguous. Three columns are an MS MARCO run,
 `query_id doc_id rank`, or, if the third holds fractions, `query_id doc_id score`. A run of two
 columns, `query_id doc_id`, has no numbers: its order is the ranking. A qrels line is `query_id
-iteration doc_id grade`. Blank lines, and lines whose first character is `#`, are comments.
+iteration doc_id grade`. Blank lines, and lines whose first character is `#`, are comments; one that
+has the columns of a row, and no blank behind the `#`, is refused, but not by trec_eval.
 """
 
 from collections.abc import Iterable
@@ -22,7 +23,7 @@ from cranfield.formats.columns import COLUMNS, What, in_order
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import stated_roles
 from cranfield.formats.source import Source
-from cranfield.formats.text import NO_DATA, at_lines, is_data, raw_blocks
+from cranfield.formats.text import at_lines, is_data, no_data_error, raw_blocks
 from cranfield.formats.values import NUMBER, WHOLE, whole
 from cranfield.formats.white_space import ROLES, WhiteSpace
 from cranfield.formats.write import write_blank_separated
@@ -172,7 +173,7 @@ def run_tag(source: Source) -> str:
                 last = _last_data(raw.tobytes().splitlines()) or last
     columns = last.split()
     if not columns:
-        raise InputError(NO_DATA, source=source.name)
+        raise no_data_error(source)
     if len(columns) < 6:
         text = last.decode("utf-8", "replace")
         problem = f"expected 6 columns: {_RUN}; got {len(columns)}"

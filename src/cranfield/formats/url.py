@@ -1,5 +1,6 @@
 """URLs: Arrow's file systems for them, and the answers of web servers."""
 
+import os
 import re
 from typing import Any
 
@@ -8,6 +9,7 @@ from cranfield.version import __version__
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 WEB = re.compile(r"https?://", re.IGNORECASE)
+_FILE = re.compile(r"file://(?:localhost)?(/[^?#]*)", re.IGNORECASE)
 _PATIENCE = 60  # seconds to wait for a web server's answer
 SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://", "file://")
 
@@ -15,6 +17,26 @@ SCHEMES = ("https://", "http://", "s3://", "gs://", "abfs://", "hdfs://", "hf://
 def without_secrets(url: str) -> str:
     """Return a URL without the user and password that it may hold."""
     return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]+://)[^/@?]*@", r"\1", url)
+
+
+def local_path(path: str) -> str:
+    """Return the path of a file on this machine for its `file://` URL; else the path, or URL.
+
+    >>> local_path("file:///runs/my%20run.csv"), local_path("a.run"), local_path("s3://bucket/a.run")
+    ('/runs/my run.csv', 'a.run', 's3://bucket/a.run')
+    """
+    match = _FILE.match(path)
+    if match is None:
+        return path
+    from urllib.parse import unquote
+
+    local = unquote(match[1], errors="surrogateescape")
+    return local[1:] if os.name == "nt" and local[2:3] == ":" else local  # of /C:/a.run
+
+
+def real_path(path: str) -> str:
+    """Return the path of the file that a path or a `file://` URL leads to, without links."""
+    return os.path.realpath(local_path(path))
 
 
 def file_system(url: str) -> tuple[Any, str]:

@@ -13,7 +13,7 @@ from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.header import by_number
 from cranfield.formats.lines import Lines, Record
 from cranfield.formats.source import Source
-from cranfield.formats.text import HASH, NEWLINE, Bytes, is_data, read_csv
+from cranfield.formats.text import HASH, HASH_HINT, NEWLINE, Bytes, is_data, read_csv
 from cranfield.formats.values import NUMBER, WHOLE
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _WINDOW = 1 << 19
 _BLANK_LINES = re.compile(rb"[\r\n]\s*+")
+_HASH_WORD = re.compile(rb"\s*#\S")
 _TO_SPACES = bytes.maketrans(b"\t\v\f", b"   ")
 # The names of the columns for users, and in errors.
 ROLES: Mapping[str, Role] = {
@@ -60,19 +61,24 @@ class WhiteSpace(Lines):
         any_read = False
         for i, line in enumerate(raw.splitlines()):
             if not is_data(line):
+                if self._is_hash_row(line):
+                    problem = "a line that begins with # has the columns of a row"
+                    yield Record(i, line, (), InputError(problem, hint=HASH_HINT, kind="columns"))
                 continue
             columns = line.split(None, self._n_columns)  # the last has the rest, if there are more
             n = len(columns)
             fault = None
             if n < self._n_columns or (n > self._n_columns and not self._more):
-                guess = None if any_read else self._other_file(line.split(None, 6))
-                fault = self._fault(line, "", guess)
+                more, hint = "", None if any_read else self._other_file(line.split(None, 6))
+                may_be_row = NUMBER.fullmatch(line.rsplit(None, 1)[-1])
+                if hint is None and n > self._n_columns and may_be_row:
+                    more, hint = ": does an id hold white space?", _BLANKS_HINT
+                fault = self._fault(line, more, hint)
             elif n > self._n_columns and "rank" in self.columns:
                 rank = self.columns["rank"]
                 if not WHOLE.fullmatch(columns[rank]):
                     more = f", and column {rank + 1} is not a rank: does an id hold white space?"
-                    hint = "Write such ids in CSV, JSON, Parquet or Arrow."
-                    fault = self._fault(line, more, hint)
+                    fault = self._fault(line, more, _BLANKS_HINT)
             any_read |= fault is None
             yield Record(i, line, columns, fault)
 
@@ -106,9 +112,17 @@ class WhiteSpace(Lines):
     def _has_comments(self, raw: Bytes, query: "pa.Array") -> bool:
         """Tell whether a line, and so its first column (usually the query), begins with `#`."""
         if self.columns["query"] > 0:
-            return b"\n#" in bytes(raw)
+            return raw[0] == HASH or b"\n#" in bytes(raw)
         text = np.frombuffer(query.buffers()[2], np.uint8)
         return bool((text == HASH).any()) and Ids.of_arrow(query).begin_with(HASH)
+
+    def _is_hash_row(self, line: bytes) -> bool:
+        """Tell whether a line begins with # and no blank, and has the columns of a row."""
+        columns = line.split(None, self._n_columns)
+        n_more = len(columns) - self._n_columns
+        if self.ignores_hash_rows or not _HASH_WORD.match(line) or not 0 <= n_more <= self._more:
+            return False
+        return self.is_ranking or bool(NUMBER.fullmatch(columns[max(self.columns.values())]))
 
     def _fault(self, line: bytes, more: str, hint: str | None) -> InputError:
         n = sum(1 for _ in _COLUMN.finditer(line))
@@ -119,14 +133,16 @@ class WhiteSpace(Lines):
         """Return a guess at what the file is instead."""
         if self.what is What.QRELS and len(columns) == 3 and WHOLE.fullmatch(columns[2]):
             return f"If these are query, document and grade, state it: {by_number(What.QRELS)}."
-        if self.what is What.QRELS and len(columns) >= 6 and NUMBER.fullmatch(columns[4]):
-            return "This looks like a run. The judgments come first: QRELS RUN."
+        if self.what is What.QRELS and len(columns) >= 6:
+            is_run = WHOLE.fullmatch(columns[3]) and NUMBER.fullmatch(columns[4])
+            return "This looks like a run. The judgments come first: QRELS RUN." if is_run else None
         if self.what is What.RUN and len(columns) == 4 and WHOLE.fullmatch(columns[3]):
             return "This looks like qrels. The judgments come first, once: QRELS RUN."
         return None
 
 
 _COLUMN = re.compile(rb"\S+")
+_BLANKS_HINT = "Write such ids in CSV, JSON, Parquet or Arrow."
 _LONG = 1 << 16  # for a longer line, a list of its columns may take 40 times its memory
 
 
@@ -143,7 +159,7 @@ def _respaced(raw: Bytes) -> Bytes:
     lines = [
         b" ".join(line.split()) if len(line) < _LONG else _respaced_long(line)
         for line in _BLANK_LINES.sub(b"\n", raw.tobytes()).splitlines()
-        if is_data(line)
+        if is_data(line) or _HASH_WORD.match(line)  # which may be a row
     ]
     return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
 

@@ -5,6 +5,7 @@ from typing import Any, Unpack, get_args
 import numpy as np
 
 from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.meeting import notes_on_order
 from cranfield.data.run import Run
 from cranfield.data.run_names import runs_of
 from cranfield.errors import InputError, OptionError, one_of, printable
@@ -13,6 +14,7 @@ from cranfield.formats.header import columns_for
 from cranfield.fusion.fused_rows import FusedRows
 from cranfield.fusion.fusing import Fusing, FusingOptions, Method
 from cranfield.fusion.methods import METHODS, needs_scores, settled
+from cranfield.notes import warn_of
 from cranfield.options import options_of, refuse_others, takes
 from cranfield.render.numbers import some
 from cranfield.scoring.arguments import Reading, ReadingOptions
@@ -100,6 +102,7 @@ def fuse(
             hint="Runs go into one list, [run, other], or into a dict {name: run}; on the command "
             "line, RUN RUN. A pattern in quotes is one run.",
         )
+    warn_of(notes_on_order(several.values()))
     weights = np.array(how.weights_of(tuple(several)))
     for run in several.values():
         run.ranked_by(judging.order)  # raises what is wrong with that
@@ -145,6 +148,10 @@ def _check_inverted(run: Run) -> None:
             f"the run {run.name!r:.80} has no scores, and norm='min-max-inverted' takes distances",
             source=run.source,
             hint="Without distances, its ranks are in the right order: leave the norm out.",
+        )
+    if run.rows.distance is not None:
+        raise OptionError(
+            f"the run {run.name!r:.80}: its scores are minus its distances: take norm='min-max'"
         )
     if run.made_of is not None:
         raise OptionError(

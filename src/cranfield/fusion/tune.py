@@ -17,6 +17,7 @@ from cranfield.comparison.flips import SEED
 from cranfield.comparison.result import Pair, System
 from cranfield.comparison.settings import Settings, count_from
 from cranfield.comparison.significance import TIE
+from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
@@ -247,18 +248,18 @@ class Tuned(Shown):
 
     def _settings(self) -> Table:
         """Return the settings in their order, or, of several weights, the best."""
-        rising = self.held_out[self.measure].rising
         order = list(range(len(self.settings)))
-        shown = order
+        listed = order
         if len(self.settings[0]) > 2:
-            shown = sorted(order, key=lambda i: -self.means[i] if rising else self.means[i])
-            shown = shown[:_LISTED]
+            sign = -1 if self.held_out[self.measure].rising else 1
+            # Of settings with the same mean, the one that was taken is the first.
+            listed = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))[:_LISTED]
         low, high = min(self.means), max(self.means)
         times = [list(self.chosen.values()).count(i) for i in order]
         names = [*self.settings[0]]
         apart = sum(len(name) + 3 for name in names) <= _NARROW
         rows = []
-        for i in shown:
+        for i in listed:
             values = [short(one) for one in self.settings[i].values()]
             often = f"{times[i]}" if times[i] else ""
             bar = _bar(self.means[i], low, high)
@@ -277,8 +278,8 @@ class Tuned(Shown):
             *([] if apart else [f"weights: of {', '.join(names)}."]),
         ]
         labels = names if apart else ["weights"]
-        best = frozenset({(shown.index(self.place), len(labels))})
-        title = "Settings" if len(shown) == n else f"The best {len(shown)} of {n:,} settings"
+        best = frozenset({(listed.index(self.place), len(labels))})
+        title = "Settings" if len(listed) == n else f"The best {len(listed)} of {n:,} settings"
         header = [*labels, "mean", "chosen", ""]
         return Table(header, rows, text, len(labels), best, title=[title], n_sentences=1)
 
@@ -377,6 +378,7 @@ def tune(
     each = score_runs(judged, held, [wanted], judging)
     alone = {name: float(one[wanted]) for name, one in each.items()}
     notes = [
+        *list_warnings(judged, several.values()),
         *first.rows.notes,
         *held_out.notes,
         *_doubts(alone, float(of_held.mean()), rising=rising),

@@ -221,11 +221,13 @@ class Measure:
                     f"{self.name}({key}={value!r:.80}): expected {error} ({known[key].meaning})"
                 ) from None
         defaults = self.definition.defaults
+        # What another name resets, as `beta` does `x`, was not stated.
+        reset = {key for key, value in translated.items() if value is None} - {*parameters}
         given = ((key, values[key]) for key in known if key in values)
         return replace(
             self,
             given=tuple((k, v) for k, v in given if v != defaults[k]),
-            stated=self.stated.union(translated),
+            stated=(self.stated - reset).union({*translated} - reset),
         )
 
     def check_complete(self) -> None:

@@ -22,6 +22,7 @@ from cranfield.comparison.settings import (
     SwapSettingsOptions,
 )
 from cranfield.data.judging import Judging
+from cranfield.extensions.whatif.variants import blocks
 from cranfield.options import refuse_others, takes
 from cranfield.orderings.coefficients import rounded
 from cranfield.orderings.ordering import Ordering, orderings_of, shown_flips
@@ -31,7 +32,6 @@ from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike
-from cranfield.extensions.whatif.variants import blocks
 
 _FEW = 100  # differences of a size: of fewer, a table shows no share
 

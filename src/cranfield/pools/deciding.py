@@ -17,11 +17,11 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError
-from cranfield.measures import Measure
-from cranfield.scoring.evaluate import score_runs
 from cranfield.extensions.whatif.extremes import ROUNDING, Linear, Ratio
 from cranfield.extensions.whatif.joint_bounds import pair_bounds
 from cranfield.extensions.whatif.unjudged import unjudged_with_ids
+from cranfield.measures import Measure
+from cranfield.scoring.evaluate import score_runs
 
 
 class Deciding(NamedTuple):

@@ -7,13 +7,14 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Ints
-from cranfield.data.judge import judge_all
+from cranfield.data.judge import judge_all, list_warnings
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
 from cranfield.measures import Measure, parse
-from cranfield.notes import Note
+from cranfield.notes import Note, warn_of
 from cranfield.options import Options, option, refuse_others, takes, whole
 from cranfield.orderings.coefficients import kendall
 from cranfield.progress import Watching, steps, watched
@@ -23,7 +24,6 @@ from cranfield.render.table import Column, Table, table_of
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions, score_runs
 from cranfield.scoring.scores import TIE
-from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
 from cranfield.version import __version__
 
 #: What changes which documents are judged, or how many are looked at, and is set here.
@@ -223,6 +223,8 @@ def holes(
         verb=holes,
     )
     several = {named.name: named} if isinstance(named, Run) else named
+    run_warnings = list_warnings(judgments, several.values())
+    warn_of(run_warnings)
     if len(several) < 2:
         raise InputError(
             "one run: expected two or more, as each is compared with what the others found"
@@ -262,7 +264,7 @@ def holes(
         tau,
         settings,
         recipe,
-        tuple(_notes(several, unjudged)),
+        (*run_warnings, *_notes(several, unjudged)),
     )
 
 

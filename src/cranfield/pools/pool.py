@@ -11,6 +11,7 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.comparison.flips import SEED
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
@@ -20,7 +21,7 @@ from cranfield.formats.small.label_files import argilla_records, label_studio_ta
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, texts_of
 from cranfield.fusion.fuse import fuse
 from cranfield.measures import parse
-from cranfield.notes import Note
+from cranfield.notes import Note, warn_of
 from cranfield.options import Options, option, refuse_others, takes, whole
 from cranfield.pools.deciding import deciding
 from cranfield.pools.draw import Strata, chosen, drawn_of_strata, strata
@@ -347,6 +348,7 @@ def pool(
         verb=pool,
     )
     several = {named.name: named} if isinstance(named, Run) else named
+    warn_of(notes_on_order(several.values()))
     make = _in_order if settings.by in _IN_ORDER else _drawn
     made = make(judgments, several, settings, judging)
     return _with_texts(made, query_texts, doc_texts)

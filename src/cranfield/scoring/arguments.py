@@ -2,9 +2,8 @@
 
 import glob
 import inspect
-import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, overload
 
@@ -17,15 +16,15 @@ from cranfield.data.run import Run, as_run
 from cranfield.data.run_names import several_runs
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.formats import rows_of_lists
-from cranfield.formats.block import Duplicates, Errors, Rows
+from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, What
 from cranfield.formats.frames import is_table
-from cranfield.formats.header import columns_for
+from cranfield.formats.header import columns_for, columns_for_side
 from cranfield.formats.objects import is_list, lists_of_ids
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, is_whole, option, whole
 from cranfield.scoring.scores import Scores, Systems
-from cranfield.scoring.sides import sides_of, sides_of_pair
+from cranfield.scoring.sides import same_table, sides_of, sides_of_pair
 
 _QRELS, _RUNS = (dict, Qrels), (dict, Run)
 _COMPARED = ["qrels", "runs", "measures"]
@@ -135,8 +134,9 @@ def arranged(
         )
     check_judged(qrels, runs, verb)
     check_columns(columns, qrels, runs)
-    opened = open_qrels(qrels, errors, columns_for(columns, What.QRELS), duplicates)
-    own = columns_for(columns, What.RUN)
+    state_columns = columns_for_side if same_table(qrels, runs) else columns_for
+    opened = open_qrels(qrels, errors, state_columns(columns, What.QRELS), duplicates)
+    own = state_columns(columns, What.RUN)
     several = several_runs(runs, errors, own)
     found = as_run(runs, errors, own) if several is None else several
     return _held(opened, read), found, measures

@@ -1,6 +1,6 @@
 """evaluate: judgments, a run and measures to scores."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Never, Unpack, overload
 
@@ -17,7 +17,7 @@ from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
 from cranfield.lazy import MOST_KEPT
 from cranfield.measures import Measure, parse_all, plan_of
-from cranfield.notes import Note, warn_of
+from cranfield.notes import warn_of
 from cranfield.options import checked, flag, refuse_others, takes
 from cranfield.progress import Watching, WatchingOptions, watched
 from cranfield.scoring.arguments import Reading, ReadingOptions, Threads, arranged

@@ -10,10 +10,10 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, mean
 from cranfield.data.judge import judge
 from cranfield.data.judging import Judging
-from cranfield.data.meeting import Meeting
+from cranfield.data.meeting import Meeting, own_judgments
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
-from cranfield.data.run_notes import level_scores, mostly, nothing_judged
+from cranfield.data.run_notes import distance_note, level_scores, list_notes, mostly, nothing_judged
 from cranfield.data.spelling import affix_of, queries_spelt_otherwise
 from cranfield.errors import InputError
 from cranfield.formats.block import LeftOut
@@ -82,6 +82,7 @@ def about_qrels(qrels: Qrels) -> Iterator[Note]:
             "with judged nonrelevant documents (Bpref, infAP) mean little"
         )
         yield Note("one-grade", "info", text, count=1)
+    yield from list_notes(qrels.notes)
     queries = filter(is_odd_query, qrels.query_ids)
     yield from _odd_ids(chain(queries, filter(is_odd, chain(*qrels.doc_lists))))
     for source in qrels.sources if qrels.is_text else ():
@@ -159,6 +160,9 @@ def _about_rows(run: Run, scan: Scan, k: int) -> Iterator[Note]:
     if "score" not in run.numbers and _is_ranked(run) and not run.has_lists:
         by = "its rank column" if "rank" in run.numbers else "the order of its rows"
         yield Note("no-scores", "info", f"has no scores: it is ranked by {by}", count=1)
+    yield from list_notes(run.rows.notes)
+    if run.rows.distance is not None:
+        yield distance_note(run.rows.distance)
     line, row, query = scan.tied_at() if scan.tied_at else (None, None, None)
     if mostly(scan.level, scan.look.several):
         level = level_scores(scan.level, scan.look.several, "error")
@@ -174,7 +178,7 @@ def _about_rows(run: Run, scan: Scan, k: int) -> Iterator[Note]:
             text += f"; in {queries_of(scan.level)} all scores are equal"
         yield Note("ties", severity, text, count=scan.tied, line=line, row=row, query_id=query)
     line, row, query = scan.against_at() if scan.against_at else (None, None, None)
-    for note in scan.look.notes():
+    for note in scan.look.notes(run.rows, severity="error"):
         yield replace(note, line=line, row=row, query_id=query)
     if scan.infinite:
         text = f"{scan.infinite:,} scores are infinite"
@@ -202,12 +206,7 @@ def _about_both(
     if qrels.graded and not qrels.in_groups:
         shares = Plan((parse(f"Judged@{k}"),)).values(judged)[:, 0]
         judged_at = facts[f"Judged@{k}"] = float(mean(shares[meeting.in_run]))
-    if n_hits == scan.rows == len(qrels) and scan.like_grades(qrels):
-        text = (
-            "the judgments seem to be given as a run: its documents are the same, its numbers "
-            "grades"
-        )
-        yield Note("qrels-as-run", "error", text, count=scan.rows)
+    yield from own_judgments(meeting, "error")
     yield from _about_queries(meeting)
     if n_hits == 0:
         yield nothing_judged(affix_of(qrels, run), "error")

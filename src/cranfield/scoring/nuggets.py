@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, mean, ratio
 from cranfield.formats.frames import ArrowTable
-from cranfield.formats.small.nugget_files import nugget_rows
+from cranfield.formats.small.nugget_files import FAILED, nugget_rows
 from cranfield.formats.source import Path
 from cranfield.notes import Note, lines_of
 from cranfield.render.numbers import number_of, queries_of
@@ -20,7 +20,7 @@ from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
 SCORES = ("all", "all_strict", "vital", "vital_strict", "weighted", "weighted_strict")
-_SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
+_SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0, FAILED: 0.0}
 _OKAY = 0.5  # what an okay nugget counts in the weighted scores, where a vital one counts 1
 
 
@@ -30,7 +30,7 @@ class NuggetScores(Shown):
 
     `values` is (n_answers, n_queries, 6), the last in the order of SCORES; `query_ids` are in the
     order of their bytes, `answers` as they came. `missing` (n_answers,) counts the nuggets for
-    which an answer has no row.
+    which an answer has no row; `remarks` say what failed when the nuggets were judged.
 
     >>> scores = nugget_recall([("q", "run", "n1", "vital", "support")])
     >>> scores.answers, scores.query_ids, scores.per_query("vital")
@@ -43,6 +43,7 @@ class NuggetScores(Shown):
     query_ids: Sequence[str]
     values: Floats
     missing: Sequence[int]
+    remarks: Sequence[Note] = ()
 
     def means(self) -> dict[str, dict[str, float]]:
         """Return {answer: {score: mean over the queries}}."""
@@ -104,7 +105,7 @@ class NuggetScores(Shown):
             if n:
                 text = f"{number_of(n, 'nugget')} without an assignment: counted as not supported."
                 said.append(Note("unassigned", "info", text, source=answer, count=n))
-        return tuple(said)
+        return (*said, *self.remarks)
 
     def tables(self, *, per_query: bool = False) -> list[Table]:
         """Return the scores as a table, four decimals each; `per_query` adds each query's."""
@@ -135,7 +136,10 @@ def nugget_recall(
     - weighted, weighted_strict: over all, an okay nugget counting half.
 
     A nugget of the query for which the answer has no row is not supported, so that an answer
-    scores 0 for a query that it leaves out. A query without vital nuggets scores 0 for vital.
+    scores 0 for a query that it leaves out. A query without vital nuggets scores 0 for vital, one
+    whose list `nuggets` is empty for all. After an error of its model, AutoNuggetizer writes
+    "failed": such an assignment supports nothing, and a nugget of such an importance counts as an
+    okay one, as in AutoNuggetizer's own scores; notes count them.
 
     Source: Pradeep, Thakur, Upadhyay, Campos, Craswell & Lin, Initial Nugget Evaluation Results for
     the TREC 2024 RAG Track with the AutoNuggetizer Framework, 2024. From 0 to 1.
@@ -148,16 +152,19 @@ def nugget_recall(
     >>> nugget_recall(rows).means()["run"]["weighted"] == (1 + 0 + 0.5 * 0.5) / (1 + 1 + 0.5)
     True
     """
-    rows = nugget_rows(data)
-    answers = {name: i for i, name in enumerate(dict.fromkeys(row.answer for row in rows))}
-    queries = {query: i for i, query in enumerate(sorted({row.query for row in rows}, key=encode))}
+    rows, without_nuggets = nugget_rows(data)
+    pairs = [*((row.query, row.answer) for row in rows), *without_nuggets]
+    answers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name in pairs))}
+    queries = {
+        query: i for i, query in enumerate(sorted({query for query, _ in pairs}, key=encode))
+    }
     nuggets = {(row.query, row.nugget): row.importance for row in rows}
-    answer = np.array([answers[row.answer] for row in rows])
-    query = np.array([queries[row.query] for row in rows])
-    vital = np.array([row.importance == "vital" for row in rows])
-    support = np.array([_SUPPORT[row.assignment] for row in rows])
-    of_query = np.array([queries[query] for query, _ in nuggets])
-    of_vital = np.array([importance == "vital" for importance in nuggets.values()])
+    answer = np.array([answers[row.answer] for row in rows], np.int64)
+    query = np.array([queries[row.query] for row in rows], np.int64)
+    vital = np.array([row.importance == "vital" for row in rows], np.bool_)
+    support = np.array([_SUPPORT[row.assignment] for row in rows], np.float64)
+    of_query = np.array([queries[query] for query, _ in nuggets], np.int64)
+    of_vital = np.array([importance == "vital" for importance in nuggets.values()], np.bool_)
 
     def share(weight: Floats, of_weight: Floats, support: Floats) -> Floats:
         """Return the weighted mean of support over each query's nuggets: (answers, queries)."""
@@ -170,5 +177,17 @@ def nugget_recall(
     for okay in (1.0, 0.0, _OKAY):
         weights = np.where(vital, 1.0, okay), np.where(of_vital, 1.0, okay)
         columns += [share(*weights, support), share(*weights, strict)]
-    missing = len(nuggets) - np.bincount(answer)
-    return NuggetScores(list(answers), list(queries), np.stack(columns, axis=2), missing.tolist())
+    missing = len(nuggets) - np.bincount(answer, minlength=len(answers))
+    remarks = []
+    if n := len(queries) - len({query for query, _ in nuggets}):
+        text = f"{queries_of(n)} without nuggets: every score is 0 there."
+        remarks.append(Note("no-nuggets", "warning", text, n))
+    n_okay = [*nuggets.values()].count(FAILED)
+    if n := [row.assignment for row in rows].count(FAILED) + n_okay:
+        text = (
+            f'"{FAILED}": {number_of(n_okay, "importance")}, counted as okay, not vital, and '
+            f"{number_of(n - n_okay, 'assignment')}, counted as not supported."
+        )
+        remarks.append(Note("failed", "warning", text, count=n))
+    values = np.stack(columns, axis=2)
+    return NuggetScores(list(answers), list(queries), values, missing.tolist(), remarks)

@@ -1,6 +1,5 @@
 """Scan: what is seen of a run's rows, read once from one end to the other."""
 
-import math
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -8,13 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from cranfield.arrays.grades import are_whole
 from cranfield.arrays.ids import decode
 from cranfield.arrays.ranked import Floats
 from cranfield.arrays.threads import in_threads
 from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, placed
-from cranfield.data.qrels import Qrels
 from cranfield.data.regroup import regrouped
 from cranfield.data.run import Run
 from cranfield.data.run_notes import Look
@@ -41,9 +38,6 @@ class Scan:
     level: int = 0  # queries of several documents, all of the same score
     look: Look = field(default_factory=Look)
     infinite: int = 0
-    low: float = math.inf  # of the scores, or the ranks
-    high: float = -math.inf
-    whole: bool = True  # whether all of these are whole numbers
     against_at: Where | None = None
     odd: dict[str, None] = field(default_factory=dict)  # some of them, if there are many
 
@@ -55,16 +49,8 @@ class Scan:
         self.queries |= other.queries
         self.tied_at = self.tied_at or other.tied_at
         self.against_at = self.against_at or other.against_at
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.whole = self.whole and other.whole
         if len(self.odd) < _MANY:
             self.odd |= other.odd
-
-    def like_grades(self, qrels: Qrels) -> bool:
-        """Tell whether the numbers may be the grades of the judgments."""
-        grades = qrels.grade
-        alike = self.whole == are_whole(grades)
-        return alike and (self.low, self.high) == (grades.min(), grades.max())
 
 
 def scan_of(run: Run, k: int) -> Scan:
@@ -94,10 +80,6 @@ def _scanned(run: Run, load: Load, k: int) -> Scan:
     for ids, found in ((whole.queries, is_odd_query), (block.doc, is_odd)):
         if not ids.are_visible():  # among their bytes is one that is no visible ASCII
             scan.odd |= dict.fromkeys(filter(found, map(decode, dict.fromkeys(ids.to_list()))))
-    numbers = block.value if block.value is not None else block.rank
-    if numbers is not None and len(block):
-        scan.low, scan.high = float(numbers.min()), float(numbers.max())
-        scan.whole = bool((numbers == np.floor(numbers)).all())
     if block.value is None or whole.by is None or len(block) == 0:
         return scan
     scan.infinite = int(np.count_nonzero(np.isinf(whole.by)))

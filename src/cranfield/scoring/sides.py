@@ -89,13 +89,20 @@ def sides_of_pair(
     if not _is_table(qrels) or any(isinstance(one, Mapping) for one in (columns or {}).values()):
         return None
     named = _tables(runs) or ([(None, runs)] if _is_table(runs) else [])
-    if all(_same(one, qrels) for _, one in named):
+    if all(same_table(one, qrels) for _, one in named):
         return None
-    if not any(_same(one, qrels) for _, one in named):
+    if not any(same_table(one, qrels) for _, one in named):
         named = [(None, qrels), *named]
     if not hold_both([one for _, one in named], columns):
         return None
     return Sides([(name, *_both(one, columns, errors)) for name, one in named], is_one=False)
+
+
+def given_twice(qrels: Any, runs: Any, columns: ColumnsOfBoth | None) -> bool:
+    """Tell whether judgments and runs are the same table, which holds both sides."""
+    states_sides = any(isinstance(of_side, Mapping) for of_side in (columns or {}).values())
+    is_table = same_table(qrels, runs) and _is_table(qrels) and not states_sides
+    return is_table and hold_both([qrels, runs], columns)
 
 
 def hold_both(tables: Sequence[Any], columns: ColumnsOfBoth | None) -> bool:
@@ -122,7 +129,7 @@ def _both(
     return both_rows_of(table, columns=columns, errors=errors, is_path=is_path)
 
 
-def _same(one: Any, other: Any) -> bool:
+def same_table(one: Any, other: Any) -> bool:
     """Tell whether two tables are one: the same object, or the same path."""
     paths = isinstance(one, str | os.PathLike) and isinstance(other, str | os.PathLike)
     return one is other or (paths and os.fspath(one) == os.fspath(other))

@@ -19,7 +19,8 @@ from cranfield.notes import Note
 from cranfield.render.numbers import number, number_of
 
 _FEWEST, _MOST = 5, 50  # what looks like clusters: so many groups at least, of so many ids at most
-_PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])")  # q1-a, q1b
+# q1-a, q1b. (Where a dot is no line feed, an id that ends in one is searched again and again.)
+_PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])", re.DOTALL)
 
 
 def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Units, list[Note]]:

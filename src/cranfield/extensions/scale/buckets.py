@@ -20,20 +20,20 @@ from cranfield.arrays.ids import IdList, Ids, Packed, decode, encode, ids_of
 from cranfield.arrays.memory import give_back
 from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.data.counts import Counts
-from cranfield.extensions.scale.deal import Dealt
 from cranfield.data.fingerprint import hash_of_digest
 from cranfield.data.judge import check_met, judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import Meeting, Met, Seen
 from cranfield.data.order import refused
 from cranfield.data.qrels import Qrels
-from cranfield.data.reader import QrelsReader
 from cranfield.data.regroup import bucket_of
 from cranfield.data.run import Run
 from cranfield.errors import DuplicateError
+from cranfield.extensions.scale.collection import Held, KnownJudgments, Spilt, of_collection
+from cranfield.extensions.scale.deal import Dealt
+from cranfield.extensions.scale.spill import Spill
 from cranfield.formats.block import LeftOut, Role
 from cranfield.formats.objects import NestedRows
-from cranfield.extensions.scale.spill import Spill
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, Plan, plan_of
 from cranfield.notes import Note
@@ -41,7 +41,6 @@ from cranfield.progress import of_files, steps
 from cranfield.render.numbers import bytes_of, number_of
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.beside import NOTHING, Aside, Beside, Job, Scored
-from cranfield.extensions.scale.collection import Held, KnownJudgments, Spilt, of_collection
 from cranfield.scoring.scores import Systems
 
 
@@ -55,7 +54,7 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Sco
         for way in job.ways:
             aside.check(*way)
     ways = [
-        _Way(tuple(measures), judging, plan_of(tuple(measures))) for measures, judging in job.ways
+        _Way(tuple(way.measures), way.judging, plan_of(tuple(way.measures))) for way in job.ways
     ]
     with Spill(folder) as spill:
         judged: Held | Spilt

@@ -6,17 +6,17 @@ import numpy as np
 
 from cranfield.arrays.ids import Ids, Packed, ids_of
 from cranfield.arrays.ranked import Ints
-from cranfield.extensions.scale.deal import Dealt
 from cranfield.data.fingerprint import digest_of
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
 from cranfield.data.regroup import bucket_of
 from cranfield.data.relevance import no_judgment, usable
 from cranfield.errors import DuplicateError
+from cranfield.extensions.scale.deal import Dealt
+from cranfield.extensions.scale.spill import Spill
 from cranfield.formats.block import LeftOut
 from cranfield.formats.columns import in_order
 from cranfield.formats.source import named
-from cranfield.extensions.scale.spill import Spill
 
 
 class Held:

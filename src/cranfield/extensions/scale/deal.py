@@ -14,8 +14,8 @@ from cranfield.arrays.ranked import Ints
 from cranfield.arrays.rows import spans
 from cranfield.arrays.threads import in_threads
 from cranfield.data.regroup import bucket_of, fixed_hashes, together
-from cranfield.formats.block import SIZES, Block, Errors, LeftOut, Load, Role, Rows, joined
 from cranfield.extensions.scale.spill import Place, Spill
+from cranfield.formats.block import SIZES, Block, Errors, LeftOut, Load, Role, Rows, joined
 
 MOST = 1 << 14  # buckets
 _BLOCKS = 2  # of a source, which are dealt together: the parts of one would be small
@@ -166,7 +166,7 @@ class Part(Rows):
 
     def __init__(self, dealt: Dealt, buckets: range, *, in_whole_queries: bool) -> None:
         self._dealt, self._buckets, self._in_whole_queries = dealt, buckets, in_whole_queries
-        of = dealt.of
+        self.of = of = dealt.of
         self.form, self.numbers, self.is_ranking = of.form, of.numbers, of.is_ranking
         self.sources, self.is_text, self.graded = of.sources, of.is_text, of.graded
         self.lists_of, self.names = of.lists_of, of.names

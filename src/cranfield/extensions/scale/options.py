@@ -40,6 +40,7 @@ class Dealing(Scoring):
         "text; None: that of the system (TMPDIR).",
         _folder,
     )
+
     def n_buckets(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> int:
         """Return how many buckets there are: 1 where judgments are held in memory anyway."""
         if self.buckets is not None:
@@ -85,5 +86,3 @@ def _rows_about(rows: Rows) -> float:
         return 0  # and the files need not be looked at
     small = not rows.is_text
     return sum(n / (_PACKED if small or one.is_packed else _BYTES) for one, n in sizes.items())
-
-

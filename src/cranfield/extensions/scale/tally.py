@@ -15,6 +15,7 @@ from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, as_run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
+from cranfield.extensions.scale.part import judged_part
 from cranfield.measures import Measure, plan_of
 from cranfield.measures.registry import of_exact_sum, summed
 from cranfield.notes import Note, lines_of
@@ -23,7 +24,6 @@ from cranfield.render.numbers import number
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.evaluate import MeasuresLike, measures_of
-from cranfield.extensions.scale.part import judged_part
 from cranfield.version import __version__
 
 Labels = Mapping[str, str] | Mapping[str, Mapping[str, str]]

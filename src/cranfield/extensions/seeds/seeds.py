@@ -201,9 +201,7 @@ class Spread(NamedTuple):
         return Spread(self.variance[at], self.degrees[at])
 
 
-def spread_of(
-    groups: Sequence[Group], measure: Measure | None, at: int, units: Units
-) -> Spread:
+def spread_of(groups: Sequence[Group], measure: Measure | None, at: int, units: Units) -> Spread:
     """Return what seeds add under the measure at a place, given the units of queries.
 
     The variance of the runs' means has a part that comes from the queries, by which the runs differ

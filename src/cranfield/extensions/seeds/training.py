@@ -9,9 +9,9 @@ import numpy as np
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.cells import Cell
 from cranfield.comparison.corrections import CORRECTIONS
-from cranfield.extensions.seeds.seeds import Group, spread_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.significance import Moments, t_test
+from cranfield.extensions.seeds.seeds import Group, spread_of
 
 
 class Trained(NamedTuple):

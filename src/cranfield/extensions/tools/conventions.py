@@ -64,12 +64,15 @@ CONVENTIONS: Mapping[str, Convention] = {
             (
                 rule("RR", cut=True, judging={"ties": "ascending"}),
                 rule(
-                    "nDCG AP P R RR Rprec Bpref IPrec infAP Success SetP SetR SetF SetAP NumQ "
-                    "NumRet NumRel",
+                    "nDCG AP P R RR Rprec Bpref infAP Success SetP SetR SetF SetAP NumQ NumRet "
+                    "NumRel",
                     judging={"scores": "single"},
+                    renamed={"SetF": {"beta": "x"}},
+                    IPrec={"version": 9},
                 ),
             ),
             (
+                "SetF(beta=b) means that beta^2 is b: SetF(x=b) here.",
                 "RR@k ranks equal scores by document id, ascending; RR, descending.",
                 "Measures that it takes from other tools (ERR, RBP, Compat) were not compared.",
             ),

@@ -8,9 +8,9 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.data.counts import Counts
+from cranfield.extensions.tools.rule import Convention, Group
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
-from cranfield.extensions.tools.rule import Convention, Group
 from cranfield.scoring.scores import Scores, Systems
 
 

@@ -14,8 +14,8 @@ class Convening(Scoring):
 
     convention: str | None = option(
         None,
-        "The name of a tool whose numbers are wanted, such as \"beir\", \"ranx\" or "
-        "\"sentence-transformers\": measures are computed, and queries averaged, as it does. "
+        'The name of a tool whose numbers are wanted, such as "beir", "ranx" or '
+        '"sentence-transformers": measures are computed, and queries averaged, as it does. '
         "`cranfield conventions` lists them. Parameters that are stated, and options that are not "
         "at their defaults, stay as they are.",
         lambda value: value,

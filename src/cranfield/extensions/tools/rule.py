@@ -7,7 +7,7 @@ name. A tool that ranks its measures differently has several rules, each an eval
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cranfield.data.judging import Judging
@@ -26,13 +26,15 @@ class Rule:
     `measures` has their names here, and the parameters that differ from the default, or the name of
     another measure, which is what the tool computes; `judging` the options that differ. `cut`: the
     rule applies only to those with a cutoff, or only to those without. `decimals`: to how many the
-    tool rounds the mean.
+    tool rounds the mean. `renamed`: {measure: {parameter of the tool: the parameter here that it
+    is, although another one has its name}}.
     """
 
     measures: Mapping[str, Parameters | str]
     judging: Mapping[str, Any]
     cut: bool | None = None
     decimals: int | None = None
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, measure: Measure) -> Measure | None:
         """Return a measure as the tool computes it; None if the rule does not apply to it.
@@ -45,6 +47,9 @@ class Rule:
         if isinstance(its, str):
             return Measure(its, measure.cutoff)
         more = {name: value for name, value in its.items() if name not in measure.stated}
+        for name, meant in self.renamed.get(measure.name, {}).items():
+            if name in measure.stated and meant not in measure.stated:
+                more[meant] = measure.parameters[name]
         return measure.with_parameters(more) if more else measure
 
     @property
@@ -74,10 +79,12 @@ def rule(
     cut: bool | None = None,
     decimals: int | None = None,
     judging: Mapping[str, Any] | None = None,
+    renamed: Mapping[str, Mapping[str, str]] | None = None,
     **measures: Parameters | str,
 ) -> Rule:
     """Return a rule for the measures in `names`, and for others with their parameters."""
-    return Rule({**{name: {} for name in names.split()}, **measures}, judging or {}, cut, decimals)
+    named = {**{name: {} for name in names.split()}, **measures}
+    return Rule(named, judging or {}, cut, decimals, renamed or {})
 
 
 @dataclass(frozen=True)

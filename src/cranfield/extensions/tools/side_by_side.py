@@ -6,22 +6,23 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Unpack
 
+from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import CranfieldError, MeasureError, OptionError
+from cranfield.extensions.tools.conventions import CONVENTIONS
+from cranfield.extensions.tools.rule import Convention, Group, rounded_to
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
-from cranfield.notes import Note
+from cranfield.notes import Note, warn_of
 from cranfield.options import finite, refuse_others, takes
 from cranfield.progress import Watching, WatchingOptions, steps, watched
 from cranfield.render.numbers import number, number_of, or_none, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
-from cranfield.extensions.tools.conventions import CONVENTIONS
 from cranfield.scoring.evaluate import measures_of, score_runs
-from cranfield.extensions.tools.rule import Convention, Group, rounded_to
 
 _USUAL = "nDCG@10"
 _DEFAULT = "cranfield"  # the name of what is computed without a convention
@@ -88,7 +89,10 @@ def conventions(
         (found,) = found.values()
     if not isinstance(found, Run):
         raise OptionError(f"{len(found)} runs: the conventions are compared on one")
-    return SideBySide.of(judgments, found, wanted[0], wanted_value)
+    side_by_side = SideBySide.of(judgments, found, wanted[0], wanted_value)
+    run_warnings = tuple(list_warnings(judgments, [found]))
+    warn_of(run_warnings)
+    return replace(side_by_side, run_warnings=run_warnings)
 
 
 def _number_of(value: float | str) -> Decimal:
@@ -136,6 +140,7 @@ class SideBySide(Shown):
     every: tuple[UnderConvention, ...]
     lacking: tuple[str, ...]  # conventions of tools that have no such measure
     wanted: Decimal | None
+    run_warnings: tuple[Note, ...] = ()
     header = (
         *("run", "measure", "convention", "tool", "computed", "value", "choices", "moves_most"),
         *("change", "problem", "is_same"),
@@ -193,7 +198,7 @@ class SideBySide(Shown):
     @property
     def notes(self) -> Sequence[Note]:
         """Which conventions give the value that was asked for; what is not shown."""
-        found = []
+        found = [*self.run_warnings]
         if self.wanted is not None and self.same:
             text = f"{self.wanted} is the value under: {', '.join(self.same)}."
             found.append(Note("same", "info", text, count=len(self.same)))

@@ -43,11 +43,6 @@ from cranfield.arrays.threads import in_threads
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError, OptionError
-from cranfield.measures import Measure, Plan
-from cranfield.notes import Note
-from cranfield.progress import steps
-from cranfield.render.numbers import plain
-from cranfield.scoring.beside import Beside
 from cranfield.extensions.whatif.completions import (
     Completions,
     Tried,
@@ -57,6 +52,11 @@ from cranfield.extensions.whatif.completions import (
     reachable_grade,
 )
 from cranfield.extensions.whatif.variants import packed
+from cranfield.measures import Measure, Plan
+from cranfield.notes import Note
+from cranfield.progress import steps
+from cranfield.render.numbers import plain
+from cranfield.scoring.beside import Beside
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,7 @@ class Bounds(Beside):
         return {"bounds": {**said, "judged": self.n_judged, "proved": proved}}
 
     @classmethod
-    def joined(
-        cls, parts: Sequence["Bounds"], column: Callable[[Iterable[Any]], Any]
-    ) -> "Bounds":
+    def joined(cls, parts: Sequence["Bounds"], column: Callable[[Iterable[Any]], Any]) -> "Bounds":
         """Return the bounds of all parts of the queries; `column` puts columns together."""
         return replace(
             parts[0],

@@ -14,13 +14,13 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Floats, Ints, Numbers, Ranked
 from cranfield.data.judged import Judged
 from cranfield.data.qrels import Qrels
+from cranfield.extensions.whatif.highest_ratio import highest_ratio, rungs_of, sums_from_0
+from cranfield.extensions.whatif.variants import rankings, values_of
 from cranfield.measures import Measure
 from cranfield.measures.gain import worth
 from cranfield.measures.parameters import Depth, Gains
 from cranfield.measures.traits import Bounded
 from cranfield.progress import steps
-from cranfield.extensions.whatif.highest_ratio import highest_ratio, rungs_of, sums_from_0
-from cranfield.extensions.whatif.variants import rankings, values_of
 
 _MOST_ROWS = 1 << 21  # in "sorted" or "every" of one query: half a second; of more, some are tried
 _MOST_PAIRED = 5  # of a query's grades, where these are too many

@@ -9,12 +9,18 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, Ranked, ratio
 from cranfield.data.judged import ENDLESS, Judged
 from cranfield.data.qrels import Qrels
-from cranfield.measures import Measure
-from cranfield.measures.parameters import Depth
-from cranfield.extensions.whatif.completions import Worths, dcg_of, discounts, grades_between, reachable_grade
+from cranfield.extensions.whatif.completions import (
+    Worths,
+    dcg_of,
+    discounts,
+    grades_between,
+    reachable_grade,
+)
 from cranfield.extensions.whatif.highest_ratio import highest_ratio, rungs_of, sums_from_0
 from cranfield.extensions.whatif.unjudged import Unjudged
 from cranfield.extensions.whatif.variants import blocks, rankings, repeated, values_of
+from cranfield.measures import Measure
+from cranfield.measures.parameters import Depth
 
 ROUNDING = 1e-12  # a bound so near to 0 may be 0
 _PROBED = 2 ** np.arange(12)  # ranks, to see where their weights end

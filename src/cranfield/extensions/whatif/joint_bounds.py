@@ -34,6 +34,10 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, SeveralRuns
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
+from cranfield.extensions.whatif.completions import reachable_grade
+from cranfield.extensions.whatif.extremes import ROUNDING, Linear, Ratio
+from cranfield.extensions.whatif.options import Bounding
+from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
 from cranfield.formats.block import Errors
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -45,8 +49,6 @@ from cranfield.render.numbers import plain, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.extensions.whatif.completions import reachable_grade
-from cranfield.extensions.whatif.options import Bounding
 from cranfield.scoring.evaluate import (
     HowOptions,
     MeasuresLike,
@@ -54,9 +56,7 @@ from cranfield.scoring.evaluate import (
     refuse_mapping,
     score_runs,
 )
-from cranfield.extensions.whatif.extremes import ROUNDING, Linear, Ratio
 from cranfield.scoring.scores import Systems
-from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
 
 Method = Literal["exact", "separate"]
 

@@ -17,8 +17,8 @@ class Bounding(Aside, Scoring):
     bounds: bool = option(
         False,
         "Also find the lowest and the highest value of each query over every way to grade the "
-        "unjudged documents that were retrieved (kept, with `depth`): `scores[\"AP low\"]`, "
-        "`scores[\"AP high\"]`, columns in every form.",
+        'unjudged documents that were retrieved (kept, with `depth`): `scores["AP low"]`, '
+        '`scores["AP high"]`, columns in every form.',
         flag,
     )
 

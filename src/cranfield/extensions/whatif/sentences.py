@@ -1,6 +1,6 @@
 """What if, in words, below the tables that explain a query's value."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -17,10 +17,10 @@ from cranfield.data.judging import Ties
 from cranfield.data.ranking import Ranking
 from cranfield.explanation.aside import FIRST
 from cranfield.explanation.scene import Scene, graded
-from cranfield.measures import Measure
-from cranfield.measures.parameters import Depth
 from cranfield.extensions.whatif.completions import reachable_grade
 from cranfield.extensions.whatif.variants import reranked, values_of
+from cranfield.measures import Measure
+from cranfield.measures.parameters import Depth
 
 DEEPEST = 1000  # rank down to which a judgment is tried
 _BY_GRADE: Sequence[Ties] = ("best", "worst")

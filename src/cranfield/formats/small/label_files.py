@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
+from cranfield.formats.identifiers import as_unicode
 from cranfield.formats.small.read import Document, Form, Origin, Table, read_table
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
 
@@ -105,15 +106,20 @@ _Answers = Mapping[str, list[Any]]  # by the name of the question
 def _annotations(table: Table, row: int, several: Any) -> list[tuple[Mapping[str, Any], _Answers]]:
     """Return the annotations of a task, the oldest first, each with its answers."""
     found = []
-    for one in several or []:
-        if not isinstance(one, Mapping):
-            raise table.error(row, f"expected an annotation, got {one!r:.80}", _HINT)
+    for one in _objects(table, row, several, "an annotation"):
         answers: dict[str, list[Any]] = {}
-        for part in one.get("result") or []:
-            if isinstance(part, Mapping):
-                answers.setdefault(str(part.get("from_name")), []).append(part.get("value"))
+        for part in _objects(table, row, one.get("result"), "a result of an annotation"):
+            answers.setdefault(str(part.get("from_name")), []).append(part.get("value"))
         found.append((one, answers))
     return sorted(found, key=lambda it: str(it[0].get("updated_at") or it[0].get("created_at")))
+
+
+def _objects(table: Table, row: int, value: Any, what: str) -> Sequence[Mapping[str, Any]]:
+    """Return a list of objects in JSON, empty where there is none; InputError for another value."""
+    objects = [] if value is None else value
+    if not isinstance(objects, list) or not all(isinstance(one, Mapping) for one in objects):
+        raise table.error(row, f"expected {what}, an object in a list, got {value!r:.80}", _HINT)
+    return objects
 
 
 def _of_argilla(table: Table) -> Iterator[Label]:
@@ -126,9 +132,7 @@ def _of_argilla(table: Table) -> Iterator[Label]:
     question = _question(table, (answers or {} for answers in responses))
     for row, (about, answers) in enumerate(zip(metadata, responses, strict=True)):
         first = _begun(table, row, about)
-        for one in (answers or {}).get(question) or [{}]:
-            if not isinstance(one, Mapping):
-                raise table.error(row, f"expected a response, got {one!r:.80}", _HINT)
+        for one in _objects(table, row, (answers or {}).get(question), "a response") or [{}]:
             is_final = one.get("status") in (None, "submitted")
             label, problem = _one(one.get("value") if is_final else None)
             yield first._replace(
@@ -183,7 +187,7 @@ def _name(who: Any) -> str | None:
     """Return the name of a person: Label Studio has a number, or {"id": 1, "email": "..."}."""
     if isinstance(who, Mapping):
         who = next((who[name] for name in ("email", "username", "id") if who.get(name)), None)
-    return None if _filled(who) is None else str(who)
+    return None if _filled(who) is None else as_unicode(str(who))
 
 
 # ---- tasks for labelling tools ------------------------------------------------------------------

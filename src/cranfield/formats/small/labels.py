@@ -7,6 +7,7 @@ from typing import Any
 
 from cranfield.errors import DuplicateError
 from cranfield.formats.columns import NAMES
+from cranfield.formats.identifiers import as_unicode
 from cranfield.formats.small.read import Document, Form, Origin, Table, number_of, read_table
 from cranfield.notes import Note
 
@@ -106,7 +107,7 @@ def _gathered(cells: Iterable[_Cell], origin: Origin) -> dict[str, dict[str, str
     for at, query, name, value in cells:
         query = origin.id_of(at, query)
         labels = found.setdefault(name, {})
-        label = value.strip() if isinstance(value, str) else value
+        label = as_unicode(value.strip()) if isinstance(value, str) else value
         if label is None or label == "" or (isinstance(label, float) and math.isnan(label)):
             continue
         if isinstance(label, Mapping | list | tuple | set | bytes):

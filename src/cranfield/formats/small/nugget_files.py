@@ -23,6 +23,7 @@ WORDS: Mapping[str, Sequence[str]] = {
     "importance": ("vital", "okay"),
     "assignment": ("support", "partial_support", "not_support"),
 }
+FAILED = "failed"  # what AutoNuggetizer writes in place of these after an error of its model
 
 
 _FORM = Form("the nuggets", tuple(NAMES), known=NAMES["query"])
@@ -38,8 +39,10 @@ class Nugget(NamedTuple):
     assignment: str
 
 
-def nugget_rows(data: Any) -> list[Nugget]:
+def nugget_rows(data: Any) -> tuple[list[Nugget], list[tuple[str, str]]]:
     """Return the nuggets of a file (CSV, TSV, JSON lines, a JSON list), a table, or rows.
+
+    And the (query, answer) of each JSON object whose list `nuggets` is empty.
 
     Raises InputError for the first row that is wrong, DuplicateError for a nugget that occurs twice
     for an answer.
@@ -49,9 +52,14 @@ def nugget_rows(data: Any) -> list[Nugget]:
         raise no_table(_FORM, table.value)
     found: dict[tuple[str, str, str], Nugget] = {}
     importance: dict[tuple[str, str], str] = {}
+    without_nuggets: list[tuple[str, str]] = []
     names = list(map(plain_name, table.names))
     for at, values in enumerate(table.rows()):
-        for one in _nuggets(table, at, dict(zip(names, values, strict=True))):
+        row = dict(zip(names, values, strict=True))
+        if row.get("nuggets") == []:
+            query, answer = (_read_column(table, at, row, name) for name in ("query", "answer"))
+            without_nuggets.append((table.id_of(at, query), table.id_of(at, answer)))
+        for one in _nuggets(table, at, row):
             if one[:3] in found:
                 raise table.error(
                     at,
@@ -68,9 +76,9 @@ def nugget_rows(data: Any) -> list[Nugget]:
                     "A nugget must have the same importance for all answers of its query.",
                 )
             found[one[:3]] = one
-    if not found:
+    if not found and not without_nuggets:
         raise InputError("the nuggets: hold no row")
-    return list(found.values())
+    return list(found.values()), without_nuggets
 
 
 def _nuggets(table: Table, at: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
@@ -82,21 +90,25 @@ def _nuggets(table: Table, at: int, row: Mapping[str, Any]) -> Iterator[Nugget]:
 
 
 def _nugget(table: Table, at: int, row: Mapping[str, Any]) -> Nugget:
-    values: dict[str, Any] = {}
-    for column, names in NAMES.items():
-        values[column] = next((row[name] for name in names if row.get(name) is not None), None)
-        if values[column] is None:
-            raise table.error(
-                at,
-                f"has no {column!r}",
-                "A row has query, answer, nugget, importance and assignment, or other names of "
-                f"these: {', '.join(names)}.",
-            )
+    values = {column: _read_column(table, at, row, column) for column in NAMES}
     for column, allowed in WORDS.items():
         value = values[column]
         values[column] = value.strip().lower() if isinstance(value, str) else value
-        if values[column] not in allowed:
+        if values[column] not in (*allowed, FAILED):
             known = ", ".join(allowed)
             raise table.error(at, f"expected one of {known} as the {column}, got {value!r:.80}")
     ids = {column: table.id_of(at, values[column]) for column in ("query", "answer", "nugget")}
     return Nugget(**{**values, **ids})
+
+
+def _read_column(table: Table, at: int, row: Mapping[str, Any], column: str) -> Any:
+    """Return the value of a row in a column of `NAMES`; InputError if it has none."""
+    for name in NAMES[column]:
+        if row.get(name) is not None:
+            return row[name]
+    raise table.error(
+        at,
+        f"has no {column!r}",
+        "A row has query, answer, nugget, importance and assignment, or other names of these: "
+        f"{', '.join(NAMES[column])}.",
+    )

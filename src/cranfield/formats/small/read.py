@@ -1,8 +1,8 @@
 """The reader of small tables: columns of values from files, tables in memory, rows and dicts.
 
-Arrow reads separated text, Parquet, Arrow files and tables in memory. JSON and rows in memory,
-which may have several types in a column, become the same columns. The line of a row is only
-searched for if the row has a fault.
+Arrow reads Parquet, Arrow files and tables in memory. Text, JSON and rows in memory, which may have
+several types in a column, become the same columns. If a row has a fault, the file is read again to
+find its line.
 """
 
 import csv
@@ -14,10 +14,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columnar import columnar_form, whole_table
@@ -25,12 +24,13 @@ from cranfield.formats.columns import plain_name
 from cranfield.formats.frames import arrow_table, is_table
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.source import Source
-from cranfield.formats.text import BYTE_ORDER_MARK, read_csv, refuse_binary
+from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Where = Callable[[int], tuple[int, str]]  # a row's line, from 1, and its text
+ReadLines = Callable[[], Iterable[tuple[int, str]]]  # a text's lines, each with its number, from 1
 Names = Sequence[str]
 
 # The names of the column with pandas' index, in tables and in files.
@@ -214,14 +214,55 @@ def no_table(form: Form, data: Any) -> InputError:
 
 
 def text_of(source: Source) -> str:
-    """Return all of a text file; InputError if it is not UTF-8."""
-    refuse_binary(source, source.start(4096))
-    with source.open(heard=True) as stream:
-        raw = stream.read().removeprefix(BYTE_ORDER_MARK)
+    """Return all of a text file; see `text_lines`."""
+    return "".join(line for _, line in text_lines(source))
+
+
+def text_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file, as `raw_lines` does; InputError if it is not UTF-8."""
+    for number, line in raw_lines(source):
+        yield number, as_utf8(source, line)
+
+
+def as_utf8(source: Source, raw: bytes) -> str:
+    """Return bytes of a file as text; InputError if they are not UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
         raise InputError("is not text in UTF-8", source=source.name) from None
+
+
+def raw_lines(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a text file, with their ends, each with its number, from 1.
+
+    Where very many lines in one place are blank, as millions may be in a small compressed file,
+    they are left out.
+    """
+    refuse_binary(source, source.start(4096))
+    with source.open(heard=True) as stream:
+        number, n_bytes = 1, 0
+        pieces = [stream.read(3).removeprefix(BYTE_ORDER_MARK)]  # of lines without their end
+        while True:
+            piece = stream.read(_PIECE)
+            n_bytes += len(piece)
+            source.refuse_expansion(n_bytes)
+            end = piece.rfind(b"\n") + 1
+            if piece and not end:
+                pieces.append(piece)
+                continue
+            block, pieces = b"".join([*pieces, piece[:end]]), [piece[end:]]
+            if block.strip(b" \r\n"):
+                lines = block.splitlines(keepends=True)
+                yield from enumerate(lines, number)
+                number += len(lines)
+            else:
+                number += block.count(b"\n")
+                n_bytes -= len(block)
+            if not piece:
+                return
+
+
+_PIECE = 1 << 14  # bytes
 
 
 def number_of(value: Any) -> float | None:
@@ -243,14 +284,19 @@ def _file(source: Source, form: Form) -> Table | Document:
     columnar = columnar_form(source, source.start(4096))
     if columnar is not None:
         return _of_arrow(whole_table(source, columnar), source.name)
-    return text_rows(source.name, text_of(source), form)
+    return text_rows(source.name, partial(text_lines, source), form)
 
 
-def text_rows(name: str, text: str, form: Form) -> Table | Document:
+def text_rows(name: str, read_lines: ReadLines, form: Form) -> Table | Document:
     """Return the content of a file's text: JSON, or lines."""
-    if text.lstrip()[:1] in ("{", "["):
-        return _of_json(name, text, form)
-    return text_table(name, text, form)
+    if first_character(read_lines) in ("{", "["):
+        return _of_json(name, read_lines, form)
+    return _Text(name, read_lines, form).table()
+
+
+def first_character(read_lines: ReadLines) -> str:
+    """Return the first character of a text that is not white space; empty if there is none."""
+    return next((bare[0] for _, line in read_lines() if (bare := line.strip())), "")
 
 
 # ---- rows, objects and Arrow data ---------------------------------------------------------------
@@ -304,24 +350,21 @@ def _repeated(names: Iterable[str]) -> str | None:
 
 def text_table(name: str, text: str, form: Form) -> Table:
     """Return the lines of a text as rows; see `Form`."""
-    return _Text(name, text, form).table()
+    return _Text(name, lambda: enumerate(io.StringIO(text, newline=""), 1), form).table()
 
 
 class _Text(Origin):
     """Lines of fields with a separator or white space between them; errors have their number."""
 
-    def __init__(self, name: str, text: str, form: Form) -> None:
-        super().__init__(name, lambda line: (line, self._lines[line - 1]))
-        self._form = form
-        self._lines = self._fields = io.StringIO(text, newline="").readlines()
-        first = next(filter(str.strip, self._lines), "")
+    def __init__(self, name: str, read_lines: ReadLines, form: Form) -> None:
+        super().__init__(name, self._find_line)
+        self._form, self._read_lines = form, read_lines
+        first = next((line for _, line in read_lines() if line.strip()), "")
         self._separator = next((one for one in form.separators if one in first), "")
         self._quoted = bool(self._separator)
-        if not self._separator:
-            self._separator = "\t"
-            self._fields = ["\t".join(_split(line)) + "\n" for line in self._lines]
-            if not form.separators:
-                self._fields = [line if line[0] != "#" else "\n" for line in self._fields]
+
+    def _find_line(self, number: int) -> tuple[int, str]:
+        return number, next((line for n, line in self._read_lines() if n == number), "")
 
     def table(self) -> Table:
         """Return the lines as rows; the first one names the columns if the form says so."""
@@ -341,46 +384,41 @@ class _Text(Origin):
             names, expected = first, f"{len(first)} columns, {', '.join(first):.200};"
         elif self._separator not in form.quoted:
             self._quoted = False
-        columns = self._by_arrow(len(names), has_header)
-        if columns is None:
-            rows = []
-            for line, fields in islice(self._records(), has_header, None):
-                if len(fields) != len(names):
-                    problem = f"expected {expected} got {len(fields)} columns"
-                    raise self.error(line, problem, None if has_header else form.hint)
-                rows.append(fields)
-            columns = list(zip(*rows, strict=True)) or [()] * len(names)
+        columns: list[list[str]] = [[] for _ in names]
+        for line, fields in islice(self._records(), has_header, None):
+            if len(fields) != len(names):
+                problem = f"expected {expected} got {len(fields)} columns"
+                raise self.error(line, problem, None if has_header else form.hint)
+            for column, field in zip(columns, fields, strict=True):
+                column.append(field)
 
         def where(row: int) -> tuple[int, str]:
             line, _ = next(islice(self._records(), row + has_header, None))
-            return line, self._lines[line - 1]
+            return self._find_line(line)
 
         return Table(self.name, names, columns, where, bare=not has_header)
 
-    def _by_arrow(self, n_columns: int, begin: int) -> Sequence[Sequence[str]] | None:
-        """Return the columns of clean text, below a header; None for any other text."""
-        import pyarrow as pa
-
-        text = "".join(self._fields)
-        if n_columns == 0 or (self._quoted and '"' in text):
-            return None
-        texts = dict.fromkeys(range(n_columns), pa.string())
-        raw = np.frombuffer(text.encode(), np.uint8)
-        found = read_csv(raw, self._separator, n_columns, texts)
-        return None if found is None else [column.slice(begin).to_pylist() for column in found]
-
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the fields of each line that is not blank, with its number."""
-        how: Any = csv.QUOTE_MINIMAL if self._quoted else csv.QUOTE_NONE
-        reader = csv.reader(self._fields, delimiter=self._separator, quoting=how, strict=True)
-        line = 1
-        try:
-            for fields in reader:
-                if len(fields) > 1 or (fields and fields[0].strip()):
-                    yield line, fields
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise self.error(line, f"a field is malformed: {error}") from None
+        """Yield the fields of each line that is not blank, with its number.
+
+        A field between quotation marks may go on in the next lines.
+        """
+        lines = iter(self._read_lines())
+        for number, line in lines:
+            if not self._separator:
+                fields = _split(line)
+                if not self._form.separators and fields and fields[0].startswith("#"):
+                    continue
+            elif self._quoted and '"' in line:
+                rest = chain([line], (line for _, line in lines))
+                try:
+                    fields = next(csv.reader(rest, delimiter=self._separator, strict=True))
+                except csv.Error as error:
+                    raise self.error(number, f"a field is malformed: {error}") from None
+            else:
+                fields = line.rstrip("\r\n").split(self._separator)
+            if len(fields) > 1 or (fields and fields[0].strip()):
+                yield number, fields
 
 
 _split = re.compile(r"[^ \t\n\r\f\v]+").findall
@@ -389,11 +427,12 @@ _split = re.compile(r"[^ \t\n\r\f\v]+").findall
 # ---- JSON ---------------------------------------------------------------------------------------
 
 
-def _of_json(name: str, text: str, form: Form) -> Table | Document:
-    lines = list(enumerate([*io.StringIO(text, newline=""), ""], 1))
+def _of_json(name: str, read_lines: ReadLines, form: Form) -> Table | Document:
+    lines = [*read_lines()]
+    lines.append((lines[-1][0] + 1, ""))
     origin = Origin(name, lines.__getitem__)
     try:
-        value = _decode(text)
+        value = _decode("".join(line for _, line in lines))
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise origin.error(error.lineno - 1, f"is not valid JSON: {error}") from None

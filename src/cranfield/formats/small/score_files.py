@@ -61,9 +61,10 @@ class ScoreRows:
     counts the empty cells. `recipe` is how the scores were computed, and `retrieved` a sketch of
     the documents that each system retrieved, if the file has them; `made_of` is what these
     documents were made of, of systems where they were mapped. `warnings` were given when the
-    scores were computed, by system.
+    scores were computed, by system. `source` is the name of the file, or of what it is, in errors.
     """
 
+    source: str
     scores: Mapping[tuple[System, Measure], Mapping[str, float]]
     summaries: Mapping[str, int]
     texts: Mapping[str, int]
@@ -206,7 +207,7 @@ def _gather(rows: Iterable[_Score], origin: Origin, over_all: Set[str] = SUMMARI
         raise origin.error(None, "holds values over all queries only", _OVER_ALL)
     if not found:
         raise next(iter(refused.values()), origin.error(None, "holds no scores: there is no query"))
-    return ScoreRows(found, dict(summaries), dict(texts), missing)
+    return ScoreRows(origin.name, found, dict(summaries), dict(texts), missing)
 
 
 def no_score(system: str, measure: Measure, query: str, value: object) -> InputError:

@@ -1,21 +1,31 @@
 """Texts of queries or documents, by id: TREC topics, tables, JSON lines, dicts."""
 
 import html
-import io
 import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, Literal, TypeAlias, get_args
+from functools import partial
+from typing import Any, Literal, TypeAlias, get_args
 
 from cranfield.errors import InputError
 from cranfield.formats.columnar import columnar_form
 from cranfield.formats.columns import NAMES, plain_name
-from cranfield.formats.identifiers import as_text
+from cranfield.formats.identifiers import as_text, as_unicode
 from cranfield.formats.objects import as_dict
-from cranfield.formats.small.read import Document, Form, Table, read_table, text_rows
+from cranfield.formats.small.read import (
+    Document,
+    Form,
+    ReadLines,
+    Table,
+    as_utf8,
+    first_character,
+    raw_lines,
+    read_table,
+    text_lines,
+    text_rows,
+)
 from cranfield.formats.source import Source
-from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
 
 # A file, a dict {id: text}, or a table with a column of ids and one of texts.
 TextsLike: TypeAlias = str | os.PathLike[str] | Mapping[Any, Any] | Iterable[Any]
@@ -96,11 +106,12 @@ def _pairs(
     if source is None or columnar_form(source, source.start(4096)) is not None:
         found = read_table(data, form)
     else:
-        text = _sieved(source, wanted, ids)
-        if text.lstrip()[:1] == "<":
+        read_lines = _sieved(source, wanted, ids)
+        if first_character(read_lines) == "<":
+            text = "".join(line for _, line in read_lines())
             yield from ((name, [("title", one)]) for name, one in _topics(text, source.name))
             return
-        found = text_rows(source.name, text, form)
+        found = text_rows(source.name, read_lines, form)
     if isinstance(found, Document):
         yield from ((str(name), _texts_in(value)) for name, value in found.value.items())
     else:
@@ -135,7 +146,7 @@ def _texts_in(value: Any) -> _Texts:
 
 def _plain(value: Any) -> str:
     """Return a text in one line; empty for any other value."""
-    return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+    return as_unicode(" ".join(str(value).split())) if isinstance(value, str | int | float) else ""
 
 
 # ---- TREC topics --------------------------------------------------------------------------------
@@ -146,13 +157,13 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 
     Raises InputError if there is none.
     """
-    parts = re.findall(r"<(top|topic|query)\b([^>]*)>(.*?)(?=</\1>|<\1\b|\Z)", text, re.S | re.I)
+    parts = re.findall(r"<(top|topic|query)\b([^<>]*)>(.*?)(?=</\1>|<\1\b|\Z)", text, re.S | re.I)
     topics = [one for one in parts if one[0].lower() != "query"] or parts
     found = 0
     for _, attributes, inside in topics:
         number = re.search(r"\b(?:number|num|id|qid)\s*=\s*[\"']([^\"']+)", attributes)
         number = number or re.search(
-            r"<(?:num|number|id|qid)>\s*(?:number:)?\s*([^\s<]+)", inside, re.I
+            r"<(?:num|number|id|qid)>\s*+(?:number:)?\s*+([^\s<]+)", inside, re.I
         )
         if number is None:
             continue
@@ -170,31 +181,16 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 # ---- only the wanted lines ----------------------------------------------------------------------
 
 
-def _sieved(source: Source, wanted: Collection[str], ids: Sequence[str]) -> str:
-    """Return a file's text, with the lines of other ids made blank if each line is a row."""
-    refuse_binary(source, source.start(4096))
-    with source.open(heard=True) as stream:
-        lines = _lines_of(stream)
-        first = next(lines, b"").removeprefix(BYTE_ORDER_MARK)
-        is_wanted = _sieve(first, wanted, ids)
-        page = io.BytesIO()
-        page.write(first)
-        for line in lines:
-            page.write(line if is_wanted is None or is_wanted(line) else b"\n")
-    try:
-        return page.getvalue().decode()
-    except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8", source=source.name) from None
-
-
-def _lines_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream with their ends, read in large pieces."""
-    begun = b""
-    while piece := stream.read(1 << 20):
-        *lines, begun = (begun + piece).split(b"\n")
-        yield from (line + b"\n" for line in lines)
-    if begun:
-        yield begun
+def _sieved(source: Source, wanted: Collection[str], ids: Sequence[str]) -> ReadLines:
+    """Return what reads a file's lines, without those of other ids if each line is a row."""
+    lines = raw_lines(source)
+    first_line = next(lines, (1, b""))
+    is_wanted = _sieve(first_line[1], wanted, ids)
+    if is_wanted is None:
+        return partial(text_lines, source)
+    wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1]))]
+    texts = [(number, as_utf8(source, line)) for number, line in wanted_lines]
+    return lambda: texts
 
 
 def _sieve(

@@ -1,0 +1,79 @@
+"""Systems: a table with a column of several is asked about if two of them have the same documents.
+
+Where a column such as `retriever` tells two rows of a document apart, they belong to the rankings
+of two systems: no choice among the rows, `duplicates`, makes one ranking of these.
+"""
+
+from cranfield.arrays.ids import decode
+from cranfield.errors import DuplicateError, InputError
+from cranfield.formats.block import Rows, joined
+from cranfield.formats.columns import NO_COLUMN, What, plain_name
+
+SYSTEMS = ("system", "run", "run_name", "retriever", "model", "method")
+# What a table is called in pandas, by the first words of what it was read as (`Rows.form`).
+_FRAMES = {
+    "pandas table": "frame",
+    "polars table": "frame.lazy().collect().to_pandas()",
+    "pyarrow table": "table.to_pandas()",
+    "rows": "pandas.DataFrame(rows)",
+}
+
+
+def refuse_mixture(rows: Rows) -> None:
+    """Raise DuplicateError if two systems of a table have the same document, or one query's list.
+
+    That is looked for once, in the columns that are called as those of systems are.
+    """
+    table: Rows = getattr(rows, "of", rows)  # of which these are a part
+    if table.mixtures is None:
+        others = (name for name in table.names if name not in table.taken.values())
+        names = [name for name in others if plain_name(name) in SYSTEMS]
+        table.mixtures = [error for name in names if (error := _mixture_error(table, name))]
+    for error in table.mixtures:
+        raise error
+
+
+def _mixture_error(rows: Rows, column: str) -> InputError | None:
+    """Return the error of a table whose `column` has two systems for a document, or for a list."""
+    columns = {"query_id": rows.taken["query"], "doc_id": column, "relevance": NO_COLUMN}
+    if not rows.lists:
+        columns |= {"doc_id": rows.taken["doc"], "subtopic": column}
+    try:
+        table = rows.beside(What.QRELS, columns)
+        if table.lists:  # in the column of systems: these are not ids
+            return None
+        block = joined([load() for load in table.blocks(() if rows.lists else ("group",), "skip")])
+    except InputError:  # two columns have that name, or no row of it can be read
+        return None
+    system = block.columns.get("group", block.doc)
+    number = system.numbers().tolist()
+    keys = [block.query.numbers()] if rows.lists else [block.query.numbers(), block.doc.numbers()]
+    first_row_of_key: dict[tuple[int, ...], int] = {}
+    for row, key in enumerate(zip(*(key.tolist() for key in keys), strict=True)):
+        first = first_row_of_key.setdefault(key, row)
+        if number[first] != number[row]:
+            break
+    else:
+        return None
+    subject = f"query {decode(block.query[first])!r:.80}"
+    if not rows.lists:
+        subject = f"document {decode(block.doc[first])!r:.80} of {subject}"
+    problem = (
+        f"column {column!r} has {len({*number}):,} values, and {subject} occurs under "
+        f"{decode(system[first])!r:.80} and under {decode(system[row])!r:.80}"
+    )
+    error = block.error(row, problem, _split_hint(rows, column), DuplicateError)
+    return error if rows.sources else error.at(getattr(rows, "name", None))
+
+
+def _split_hint(rows: Rows, column: str) -> str:
+    """Return how to make a table of each system, of which all or one can be given in its place."""
+    form = rows.form.partition(" with ")[0]
+    if form == "Spark run":
+        return f"If these are systems, state their column: by={column!r}."
+    hint = (
+        f"If these are systems, give a {'file' if rows.sources else 'table'} of each, or of one, "
+        "in its place (if not, leave that column out)"
+    )
+    frame = _FRAMES.get(form)
+    return f"{hint}; with pandas: dict(iter({frame}.groupby({column!r})))" if frame else f"{hint}."
