@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cranfield.comparison.clusters import _looks_clustered
 from scipy import stats
 
 from cranfield import (
@@ -33,7 +32,10 @@ from cranfield.comparison.noninferiority import Question, hold
 from cranfield.comparison.randomization import inverted, sign_flip
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import Moments, t_interval, t_test
+from cranfield.comparison.units import EACH_QUERY
 from cranfield.errors import DuplicateError
+from cranfield.extensions.clusters.clusters import _looks_clustered
+from cranfield.extensions.clusters.units import Clusters
 
 GAINS = [0.10, 0.12, 0.08, -0.05, -0.02, 0.20, 0.18, 0.22, 0.15, 0.01, -0.10, 0.05]
 SESSIONS = dict(zip([f"q{i:02}" for i in range(12)], "aaabbccccdef", strict=True))
@@ -237,10 +239,10 @@ def test_on_real_scores_clusters_are_as_often_wrong_as_the_page_says(
         intervals["queries"] = t_interval(Moments.of(queries), 0.05)
         for name, (low, high) in intervals.items():
             missed[name] += not low[0] <= 0 <= high[0]
-        asked = Question(gains - 0.02, 0.02, cluster=code)
+        asked = Question(gains - 0.02, 0.02, units=Clusters([None] * len(code), code))
         passed["flips"] += bool(hold(asked, by_flips).above[0, 0])
         passed["t"] += bool(hold(asked, by_t).above[0, 0])
-        passed["queries"] += bool(hold(replace(asked, cluster=None), by_t).above[0, 0])
+        passed["queries"] += bool(hold(replace(asked, units=EACH_QUERY), by_t).above[0, 0])
     least, most = stats.binom.ppf(0.0005, times, 0.03), stats.binom.ppf(0.9995, times, 0.07)
     for name in ("flips", "t"):
         assert least <= missed[name] <= most

@@ -36,7 +36,7 @@ from cranfield.cli import cli
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.noninferiority import Question, hold
 from cranfield.comparison.randomization import one_sided
-from cranfield.comparison.settings import GateSettings, GateTest
+from cranfield.comparison.settings import GateSettings, GateTestName
 from cranfield.errors import CranfieldWarning
 from cranfield.extensions.bounded.betting import Reach, bounded
 
@@ -795,7 +795,7 @@ def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
     """A flip of two queries has all of the baseline's mean: its share has no upper limit."""
     old = [float(i < 2) for i in range(20)]
     data = {"old": named(old), "new": named([1.0] * 20)}
-    limits_of: dict[GateTest, tuple[bool, bool]]
+    limits_of: dict[GateTestName, tuple[bool, bool]]
     limits_of = {"randomization": (False, True), "t": (False, False)}
     for test, limits in limits_of.items():
         found = gate(data, baseline="old", margin="2%", test=test)
@@ -811,13 +811,13 @@ def test_a_missing_limit_is_explained_by_what_is_missing() -> None:
 
 def test_the_least_p_value_of_so_many_queries() -> None:
     for n in (1, 3, 20):
-        assert GateSettings().way.least_p(GateSettings(), n) == 2.0**-n
+        assert GateSettings().gate_test.least_p(GateSettings(), n) == 2.0**-n
         # Every query wins as much as was put on it.
         made = sum((1 + (g - 0.5) / 100) ** n for g in range(1, 101)) / 100
-        assert GateSettings(test="bounded").way.least_p(
+        assert GateSettings(test="bounded").gate_test.least_p(
             GateSettings(test="bounded"), n
         ) == pytest.approx(1 / made)
-    assert GateSettings().way.least_p(GateSettings(flips=99), 30) == 1 / 100
+    assert GateSettings().gate_test.least_p(GateSettings(flips=99), 30) == 1 / 100
 
 
 def test_equivalence_says_what_few_changes_mean_for_it() -> None:

@@ -20,7 +20,7 @@ from scipy.stats import binom
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.noninferiority import Question, hold, outcome_of
-from cranfield.comparison.settings import GateSettings, GateTest
+from cranfield.comparison.settings import GateSettings, GateTestName
 from cranfield.extensions.bounded.betting import Reach, wealth
 
 pytestmark = pytest.mark.slow
@@ -172,7 +172,7 @@ def test_a_loss_of_just_the_share_passes_as_often_as_alpha(proportional: bool) -
 # ---- the tables of the page ---------------------------------------------------------------------
 
 
-def power_of(test: GateTest, n: int, margin: float, sd: float, repetitions: int) -> float:
+def power_of(test: GateTestName, n: int, margin: float, sd: float, repetitions: int) -> float:
     """Return how often a system as good as the baseline passes, of normal differences."""
     chance = np.random.default_rng(9_000 + n)
     d = np.clip(chance.normal(0, sd, (n, repetitions)), -1, 1)
@@ -208,7 +208,7 @@ def table_of_power() -> list[str]:
     return rows
 
 
-_BOTH: tuple[GateTest, GateTest] = ("t", "bounded")
+_BOTH: tuple[GateTestName, GateTestName] = ("t", "bounded")
 
 
 def _share(value: float) -> str:

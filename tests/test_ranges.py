@@ -9,7 +9,7 @@ import pytest
 
 from cranfield import compare, gate, parse
 from cranfield.comparison.scale import cut, ends_of, range_of
-from cranfield.comparison.settings import GateTest, Test
+from cranfield.comparison.settings import GateTestName, Test
 
 FEW = {"low": [0.0, 0.0, 0.0, 1.0], "high": [1.0, 1.0, 1.0, 0.9], "mid": [0.1, 1.0, 0.2, 0.3]}
 
@@ -82,11 +82,11 @@ def test_values_of_a_geometric_mean_differ_by_their_logarithms() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
-@pytest.mark.parametrize("test", get_args(GateTest))
+@pytest.mark.parametrize("test", get_args(GateTestName))
 @pytest.mark.parametrize("margin", [0.02, "2%"])
 @pytest.mark.parametrize("measure", ["nDCG@10", "Unjudged@10", "GMAP"])
 def test_no_limit_of_the_gate_is_beyond_what_a_difference_can_be(
-    measure: str, margin: float | str, test: GateTest
+    measure: str, margin: float | str, test: GateTestName
 ) -> None:
     if measure == "GMAP":
         margin = "2%"

@@ -17,7 +17,7 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.clustering import Clustering
-from cranfield.comparison.part import Part
+from cranfield.comparison.extra_columns import ExtraColumns
 from cranfield.comparison.scale import outside, possible
 from cranfield.comparison.score_columns import (
     Columns,
@@ -102,7 +102,7 @@ class Aligned:
     # these are not known, and for judgments in groups.
     judged: Floats | None = None
     units: Units = EACH_QUERY  # what is independent of one another
-    parts: tuple[Part, ...] = ()  # what extensions add
+    extra_columns: tuple[ExtraColumns, ...] = ()  # what extensions add
     groups: Any = None
     less_is_better: Sequence[str] = ()  # unknown measures of which it is
 

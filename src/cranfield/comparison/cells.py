@@ -11,6 +11,7 @@ import numpy as np
 from cranfield.arrays.ranked import Bools, Floats, Ints, mean
 from cranfield.comparison.alignment import Aligned, hash_of
 from cranfield.comparison.effects import FEW, Doubt, cliff, doubt_of, effects_of, skewness
+from cranfield.comparison.extra_columns import Columns
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
@@ -66,10 +67,10 @@ class Cell:
         # What is compared: logarithms if the measure has a geometric mean.
         self.paired = Paired(logs(self.known, self.scores), left, right)
         self.moments = Moments.of(self.paired)
-        self.kind = aligned.units.among(queries.rows)
-        self.units = self.kind.pair_up(self.paired)  # what is tested
-        self.of_units = self.moments if self.units is self.paired else Moments.of(self.units)
-        self.flips = Flips(self.units.n_units, settings.flips, settings.seed)
+        self.units = aligned.units.among(queries.rows)
+        self.tested = self.units.pair_up(self.paired)  # pairs of systems on the units
+        self.of_units = self.moments if self.tested is self.paired else Moments.of(self.tested)
+        self.flips = Flips(self.tested.n_units, settings.flips, settings.seed)
         means = [mean(column) for column in self.paired.values.T]
         # Each system's: (n_systems,).
         self.means = list(map(math.exp, means)) if is_geometric(self.known) else means
@@ -77,7 +78,7 @@ class Cell:
     @property
     def sample(self) -> Sample:
         """The pairs to test."""
-        return Sample(self.queries.rows, self.units, self.of_units, self.flips)
+        return Sample(self.queries.rows, self.tested, self.of_units, self.flips)
 
 
 class Comparisons(NamedTuple):
@@ -101,22 +102,20 @@ def result_of(
     tested: Tested,
     corrected: Floats,
     family: Comparisons,
-    more: Mapping[str, Any],
+    extra_columns: Mapping[str, Any],
 ) -> Result:
     """Return the Result of a cell; `corrected` are the pairs' p-values: (n_pairs,)."""
-    found = {
+    columns = {
         **_differences(cell, tested),
         **_tests(cell, tested, corrected, family),
         **_effects(cell),
     }
-    beside = {
-        **cell.kind.columns(cell.of_units, cell.moments, _n_units_that_differ(cell)),
-        **more,
-    }
-    n = len(corrected)
+    n_pairs = len(corrected)
     pairs = [
-        Pair(**own, more=one)
-        for own, one in zip(_in_rows(found, n), _in_rows(beside, n), strict=True)
+        Pair(**values, more=extra_values)
+        for values, extra_values in zip(
+            _in_rows(columns, n_pairs), _in_rows(extra_columns, n_pairs), strict=True
+        )
     ]
     settings = cell.settings
     return Result(
@@ -139,13 +138,13 @@ def result_of(
                     cell.flips,
                     settings,
                     family.n,
-                    cell.kind,
+                    cell.units,
                 ),
                 rising=cell.rising,
             )
         )
-        + (() if pairs else tuple(on_intervals(cell.scores, cell.aligned.names, cell.kind))),
-        cell.kind,
+        + (() if pairs else tuple(on_intervals(cell.scores, cell.aligned.names, cell.units))),
+        cell.units,
     )
 
 
@@ -274,30 +273,36 @@ def _differs(cell: Cell) -> Bools:
     return found
 
 
+def columns_of_units(cell: Cell) -> Columns:
+    """Return what a pair has beside where queries depend on one another: (n_pairs,) each."""
+    return cell.units.columns(cell.of_units, cell.moments, _n_units_that_differ(cell))
+
+
 def _n_units_that_differ(cell: Cell) -> Ints:
     """Return in how many units the systems of each pair differ on a query: (n_pairs,)."""
-    return np.count_nonzero(cell.kind.add_up(_differs(cell) * 1.0), axis=0)
+    n_differing: Ints = np.count_nonzero(cell.units.add_up(_differs(cell) * 1.0), axis=0)
+    return n_differing
 
 
 def _doubts(cell: Cell, pairs: Sequence[Pair]) -> list[Doubt | None]:
     """Return why the test and the interval of each pair may be wrong."""
     changed = _n_units_that_differ(cell).tolist()
-    skews = listed(skewness(cell.units, cell.of_units))
-    n = cell.units.n_units
+    skews = listed(skewness(cell.tested, cell.of_units))
+    n = cell.tested.n_units
     return [doubt_of(n, *one) for one in zip(changed, skews, strict=True)]
 
 
 def _systems(cell: Cell) -> list[System]:
     """Return each system's mean with its own interval, and how much of its ranking is judged."""
     judged = judged_shares(cell.aligned, cell.measure, cell.queries.rows)
-    means = mean_intervals(cell.known, cell.scores, cell.settings.alpha, cell.kind)
+    means = mean_intervals(cell.known, cell.scores, cell.settings.alpha, cell.units)
     rows = [
         System(name, *own, *share)
         for name, own, share in zip(cell.aligned.names, means, judged, strict=True)
     ]
-    for part in cell.aligned.parts:
-        for name, column in part.of_systems(cell).items():
-            rows = [replace(one, **{name: value}) for one, value in zip(rows, column, strict=True)]
+    for block in cell.aligned.extra_columns:
+        for name, column in block.columns_of_systems(cell).items():
+            rows = [replace(row, **{name: value}) for row, value in zip(rows, column, strict=True)]
     return rows
 
 

@@ -1,7 +1,6 @@
 """compare: is one system better than another, by how much, how sure is that, and where."""
 
 import math
-from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Never, Unpack
@@ -11,11 +10,12 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.anova import randomised_tukey, tukey
-from cranfield.comparison.cells import Cell, Comparisons, Queries, result_of
+from cranfield.comparison.cells import Cell, Comparisons, Queries, columns_of_units, result_of
 from cranfield.comparison.clustering import Clustering, ClusteringOptions
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import CORRECTIONS
 from cranfield.comparison.corrections import corrected as adjusted
+from cranfield.comparison.extra_columns import join_columns
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.pair_tests import Tested, pairs_tested
 from cranfield.comparison.randomization import step_down
@@ -129,11 +129,11 @@ def compared(
         settings = replace(settings, baseline=aligned.baseline(named))
     aligned.units.check(settings)
     left, right = _pairs(aligned.names, settings.baseline)
-    every_part = [
-        *aligned.parts,
-        *(entry("compare", one)() for one in entries("compare") if extras),
+    added = [entry("compare", name)() for name in entries("compare") if extras]
+    blocks = [
+        block.for_pairs(aligned, settings, left, right)
+        for block in (*aligned.extra_columns, *added)
     ]
-    parts = [part.start(aligned, settings, left, right) for part in every_part]
     given = None if labels is None else label_rows(labels)
     slicing, notes = slices_of(given, aligned.query_ids)
     every = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
@@ -145,15 +145,16 @@ def compared(
     tests = pairs_tested([[cell.sample for cell in cells] for cells in all_cells], settings)
     for cells, tested in zip(all_cells, tests, strict=True):
         corrected = _corrected(cells, tested)
-        more = zip(*(part.of_pairs(cells, settings) for part in parts), strict=True)
-        beside = [ChainMap(*one) for one in more] or [{} for _ in cells]
-        for cell, test, (p, comparisons), columns in zip(
-            cells, tested, corrected, beside, strict=True
+        added_columns = [block.columns_of_pairs(cells, settings) for block in blocks]
+        for i, (cell, test, (p, comparisons)) in enumerate(
+            zip(cells, tested, corrected, strict=True)
         ):
-            results.append(result_of(cell, test, p, comparisons, columns))
+            of_cell = [columns[i] for columns in added_columns]
+            extra_columns = join_columns([columns_of_units(cell), *of_cell])
+            results.append(result_of(cell, test, p, comparisons, extra_columns))
         if cells is all_cells[0]:
             notes += _of_families(cells, tested, [pair for pair, _ in corrected])
-    notes += [note for part in parts for note in part.notes()]
+    notes += [note for block in blocks for note in block.notes()]
     return Comparison(aligned, settings, tuple(results), (*aligned.notes, *notes))
 
 
@@ -237,7 +238,7 @@ def _of_family(
     family: Sequence[Cell], tested: Sequence[Tested]
 ) -> list[tuple[Floats, Comparisons]]:
     """Return the corrected p-values of each cell of a family: (n_pairs,) each; and the family."""
-    settings, paired = family[0].settings, family[0].units
+    settings, paired = family[0].settings, family[0].tested
     p = np.concatenate([test.p for test in tested])
     n = len(p)
     if settings.correction in ("tukey", "rtukey"):  # these have no baseline
@@ -245,7 +246,7 @@ def _of_family(
     match settings.correction if len(p) else "none":
         case "maxt":
             if len(family) > 1:
-                differences = [cell.units.differences for cell in family]
+                differences = [cell.tested.differences for cell in family]
                 paired = Paired.of(np.concatenate(differences, axis=1))
             corrected = step_down(paired, family[0].flips)
         case "tukey":

@@ -1,6 +1,5 @@
 """Comparison: what compare returns, and its output formats."""
 
-from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -8,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned
+from cranfield.comparison.extra_columns import join_columns
 from cranfield.comparison.result import MORE, Change, Pair, Result
 from cranfield.comparison.scale import logs
 from cranfield.comparison.score_columns import spelled
@@ -136,8 +136,8 @@ class Comparison(Shown):
                 some = [one for one in self.results if (one.measure, one.label) == (measure, label)]
                 notes = () if found else self.data_notes  # once
                 found.append(table_of(some, self.settings, notes))
-                for part in self.aligned.parts if label is None else ():
-                    found += part.tables(some[0], self.settings)
+                for block in self.aligned.extra_columns if label is None else ():
+                    found += block.tables(some[0], self.settings)
                 differences = differences_of(some[0], self.settings) if label is None else None
                 if differences is not None:
                     found.append(differences)
@@ -182,7 +182,6 @@ class Comparison(Shown):
         runs of a system, so are the scores of each run in `run_scores`.
         """
         labels = self.aligned.units.labels
-        parts = [part.to_dict(self.aligned) for part in self.aligned.parts]
         return {
             "settings": self.settings.to_dict(),
             "recipe": dict(self.aligned.recipe),
@@ -194,7 +193,7 @@ class Comparison(Shown):
                 for measure, columns in zip(self.aligned.measures, self.aligned.values, strict=True)
             },
             "run_scores": None,
-            **ChainMap(*parts),
+            **join_columns(block.to_dict(self.aligned) for block in self.aligned.extra_columns),
             "results": [one.to_dict() for one in self.results],
             "notes": [note.to_dict() for note in self.notes],
         }

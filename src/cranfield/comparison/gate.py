@@ -174,7 +174,7 @@ def gate(
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
             contrast_of(
-                *(aligned, measure, baseline, stated, settings.range, settings.way),
+                *(aligned, measure, baseline, stated, settings.range, settings.gate_test),
                 trained_again=settings.trained_again,
             )
             for measure in aligned.measures
@@ -241,7 +241,7 @@ def _recipe(
         "exact": drawn.exact if drawn else None,
         "seed": settings.seed,
         "ranges": ranges,
-        "bets": settings.way.bets,
+        "bets": settings.gate_test.bets,
         "n_queries": len(ids),
         "n_clusters": units.n_groups,
         "clusters": units.labels and list(units.labels),
@@ -292,7 +292,7 @@ def _verdict(
     n, sd = tested.moments.n, or_none(tested.moments.sd[i])
     units, few = tested.of_units.n, int(tested.changed[i])  # what is tested
     changed = int(np.count_nonzero(contrast.differs[:, i]))
-    margin, any_number = contrast.margin, settings.way.any_number
+    margin, any_number = contrast.margin, settings.gate_test.any_number
     outcome = outcome_of(tested, i, settings)
     if not changed and contrast.at_worst:  # for example, with judgments of other documents
         outcome = "UNDECIDED"
@@ -375,7 +375,7 @@ def _notes(
         yield from _notes_on(one, by_measure[one.measure], settings)
     for contrast in contrasts:
         of_this = [one for one in verdicts if one.measure == contrast.measure]
-        if not settings.way.any_number:
+        if not settings.gate_test.any_number:
             yield from _ill_shaped(contrast, of_this, settings)
         value, measure, stated = contrast.base_mean, contrast.measure, contrast.given
         below_0 = min(contrast.base.min(), contrast.scores.min()) < 0
@@ -414,7 +414,7 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
     if not one.changed:
         said = f"identical on {'all ' * (one.n > 1)}{queries_of(one.n)}."
         most = contrast.most
-        if one.margin < most < math.inf and not settings.way.any_number:
+        if one.margin < most < math.inf and not settings.gate_test.any_number:
             needed = unchanged_to_pass(settings.alpha, one.margin, most)
             are = "are that many" if one.n >= needed else f"are {one.n:,}"
             lose = f"lose as much as {most:.4g}"
@@ -427,7 +427,7 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
                 f"{loss}; these {are}."
             )
         yield Note("identical", "info", said, one.n, named)
-    elif (few := one.changed_units) < FEW and not settings.way.any_number:
+    elif (few := one.changed_units) < FEW and not settings.gate_test.any_number:
         verb = "differs" if few == 1 else "differ"
         rare = "difference" if settings.equivalence else "loss"
         units = contrast.units

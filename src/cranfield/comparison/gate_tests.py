@@ -1,13 +1,17 @@
 """The tests of a gate, by name: what differs between them beside their numbers."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cranfield.arrays.ranked import Floats
 from cranfield.extensions import entries, entry
 
 if TYPE_CHECKING:
     from cranfield.comparison.margins import Contrast
     from cranfield.comparison.settings import GateSettings
+
+# The lower and upper limits (n_systems,), and the p-values of means of at most, and of at least,
+# the bounds: (n_bounds, n_systems).
+Limits = tuple[Floats, Floats, Floats, Floats]
 
 
 class GateTest:
@@ -17,7 +21,6 @@ class GateTest:
     any_number = False  # whether it holds however few queries differ
     needs_range = False  # whether the least and the greatest score have to be known
     bets: int | None = None  # of a recipe
-    shown: Callable[..., Any] | None = None  # the test itself, where it is another
 
     def least_p(self, settings: "GateSettings", n: int) -> float:
         """Return the least p-value that n queries can give, for any differences."""
@@ -30,12 +33,31 @@ class GateTest:
     def reach_of_scores(self, low: float, high: float, number: float) -> Any:
         """Return what it has to know of scores that are compared with a number."""
 
+    def limits(
+        self,
+        gains: Floats,
+        bounds: Floats,
+        reach: Any,
+        alpha: float,
+        weights: Floats | None,
+    ) -> Limits | None:
+        """Return the limits of mean gains, and p-values; None: sign flips or t give them.
+
+        `gains` are (n_queries, n_systems), `bounds` (n_bounds, n_systems), `weights` (n_queries,),
+        as `randomization.one_sided` takes them, and `reach` what this test has to know.
+        """
+        return None
+
     def check(self, settings: "GateSettings") -> None:
         """Raise OptionError for options that it does not go with."""
 
 
-def gate_test(name: str) -> GateTest:
-    """Return the test of a name."""
+def gate_test_of(name: str) -> GateTest:
+    """Return the test of a name.
+
+    >>> gate_test_of("bounded").title
+    'bounded test'
+    """
     return GateTest() if name in ("randomization", "t") else entry("gate_tests", name)()
 
 

@@ -14,6 +14,7 @@ from cranfield.comparison.mean_interval import on_intervals
 from cranfield.comparison.powered import Powered, by_documents, by_queries, off_by_chance
 from cranfield.comparison.settings import Alignment
 from cranfield.comparison.significance import TIE
+from cranfield.comparison.units import Units
 from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, as_qrels
@@ -35,6 +36,12 @@ _FILLED = ("without-score", "dropped", "percent")  # notes on the human scores t
 
 # Of a measure, a system and another one or None, by their numbers: the mean, or the difference.
 Estimator = Callable[[int, int, int | None], Powered]
+
+
+class LabelledQueries(Units):
+    """The queries that people labelled, each a unit of its own."""
+
+    words = "labelled queries"
 
 
 class Sample(NamedTuple):
@@ -226,7 +233,7 @@ def _of_queries(
     notes += _not_by_chance(ours, f, chance, base)
     for m, measure in enumerate(ours.measures):
         named = [f"{name} ({measure})" for name in ours.names]
-        notes += on_intervals(y[m], named, LABELLED)
+        notes += on_intervals(y[m], named, LabelledQueries())
     little = [*_little_labelled(ours, theirs, np.array(shared), rows)]
     notes += little or _few_of_all(ours, judged, rows)
     if len(ours.names) > 1:

@@ -191,8 +191,8 @@ def scores_range(
     if not math.isfinite(high - low):
         if test.needs_range:
             raise OptionError(
-                f"test={test.name!r}: the least and the greatest {measure} of a query are not known; "
-                "state them: range=(0, 1), --range 0,1"
+                f"test={test.name!r}: the least and the greatest {measure} of a query are not "
+                "known; state them: range=(0, 1), --range 0,1"
             )
         return None
     hint = "Scores in another unit have another range: range=(0, 100), --range 0,100."

@@ -28,8 +28,8 @@ def on_intervals(scores: Floats, names: Sequence[str], units: Units = EACH_QUERY
         if rare < FEW:
             same = "All" if rare == 0 else f"All but {rare}"
             text = (
-                f"{same} of {n:,} {units.words} have the same score: the interval is too narrow, and "
-                "rare other scores are not ruled out."
+                f"{same} of {n:,} {units.words} have the same score: the interval is too narrow, "
+                "and rare other scores are not ruled out."
             )
             yield Note("few-scores", "warning", text, rare, name)
         elif doubt_of(n, rare, skew) == "skewed":

@@ -100,10 +100,9 @@ def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
     n, changed = of_units.n, question.changed_units
     drawn = settings.drawn(n)
     method: GateMethod | None = None
-    if question.reach is not None:
-        shown = _told(
-            settings.way.shown(gains, bounds, question.reach, alpha, question.weights), alpha
-        )
+    own_limits = settings.gate_test.limits(gains, bounds, question.reach, alpha, question.weights)
+    if own_limits is not None:
+        shown = _told(own_limits, alpha)
     elif n < 2:
         none = np.full((3, k), np.nan)
         shown = _told((none[0], none[0], none, none), alpha)
@@ -157,7 +156,7 @@ def outcome_of(tested: Held, i: int, settings: GateSettings) -> Outcome:
     passed, failed = above[0], below[1]
     if settings.equivalence:
         passed, failed = passed and below[2], below[0] or above[2]
-    if not settings.way.any_number:
+    if not settings.gate_test.any_number:
         changed, difference = tested.changed[i], tested.moments.mean[i]
         if not changed:
             return "PASS"

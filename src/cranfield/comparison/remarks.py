@@ -54,8 +54,9 @@ def remarks_on(
     """
     n, alpha = flips.n_units, settings.alpha
     if n == 1:
-        one = f"One {units.word if pairs else 'query'} cannot show whether a difference is due to chance: there is no test."
-        yield Note("few-queries", "warning", one, 1)
+        single = units.word if pairs else "query"
+        text = f"One {single} cannot show whether a difference is due to chance: there is no test."
+        yield Note("few-queries", "warning", text, 1)
         return
 
     if pairs:

@@ -8,8 +8,7 @@ from typing import Any, Literal, TypedDict
 from cranfield.comparison.anova import PERMUTATIONS
 from cranfield.comparison.clustering import ALPHA
 from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
-from cranfield.comparison.gate_tests import NAMES as GATE_TESTS
-from cranfield.comparison.gate_tests import GateTest, gate_test
+from cranfield.comparison.gate_tests import GateTest, gate_test_of
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
 from cranfield.formats.small.score_files import Layout
@@ -30,6 +29,7 @@ Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by"
 CollectionTest = Literal["randomization", "t"]
 CollectionCorrection = Literal["holm", "maxt", "bonferroni", "bh", "by", "none"]
 Family = Literal["measure", "all"]
+GateTestName = Literal["randomization", "t", "bounded"]
 Undecided = Literal["pass", "fail"]
 Differing = Literal["error", "allow"]
 Missing = Literal["error", "zero", "drop"]
@@ -345,13 +345,12 @@ class GateSettings(Options):
     alpha: float = option(
         0.05, "The probability that a system at the margin passes, below 0.5.", share(0.5)
     )
-    test: str = option(
+    test: GateTestName = option(
         "randomization",
         'The test of each difference. "randomization" flips the signs of the differences; "t" is '
         'the paired t test; "bounded" holds for any number of queries, however rare the losses, '
         "and however often one looks (Waudby-Smith & Ramdas, JRSS-B 2024), but needs two to three "
         "times as many queries.",
-        GATE_TESTS,
     )
     flips: int = option(*_FLIPS)
     seed: int = option(*_SEED)
@@ -394,12 +393,12 @@ class GateSettings(Options):
                 "(--at-least)"
             )
 
-        self.way.check(self)
+        self.gate_test.check(self)
 
     @property
-    def way(self) -> GateTest:
-        """The test."""
-        return gate_test(self.test)
+    def gate_test(self) -> GateTest:
+        """The test of this name."""
+        return gate_test_of(self.test)
 
     def drawn(self, n_queries: int) -> Flips | None:
         """Return the flips of the queries' signs; None for a test without flips."""
@@ -642,7 +641,7 @@ class GateSettingsOptions(TypedDict, total=False):
 
     equivalence: bool
     alpha: float
-    test: str
+    test: GateTestName
     flips: int
     seed: int
     range: tuple[float, float] | None

@@ -119,7 +119,7 @@ def thresholds_of(
         for one, shown in zip(asked, held, strict=True)
     ]
     notes = [note for one in asked for note in on_its_mean(one.known)]
-    if settings.limit and not settings.way.any_number:
+    if settings.limit and not settings.gate_test.any_number:
         notes += [note for one in asked for note in _doubts(one, systems, found)]
     return found, notes
 
@@ -150,14 +150,14 @@ def _asked(
     if measure not in aligned.measures:
         raise MeasureError(f"{measure} has texts as values, and no mean that could reach a number")
     known, scores = aligned.known(measure), aligned.column(measure)[:, at]
-    low, high = scores_range(aligned, measure, settings.range, settings.way) or (
+    low, high = scores_range(aligned, measure, settings.range, settings.gate_test) or (
         -math.inf,
         math.inf,
     )
     _refuse(aligned, measure, least, low, high)
     compared = logs(known, scores)
     number = float(logs(known, np.array([least]))[0])
-    reach = settings.way.reach_of_scores(*ends_of(known, low, high), number)
+    reach = settings.gate_test.reach_of_scores(*ends_of(known, low, high), number)
     seeds: tuple[Spread, ...] = ()
     if settings.trained_again:
         index = aligned.measures.index(measure)
@@ -192,7 +192,7 @@ def _threshold(
     outcome: Outcome = "PASS" if reached else "FAIL"
     lower = upper = p = None
     if held is not None:
-        few = not settings.way.any_number and asked.others[i] < FEW
+        few = not settings.gate_test.any_number and asked.others[i] < FEW
         outcome = "PASS" if held.above[0, i] and not few else "UNDECIDED"
         if held.below[0, i] and not reached:
             outcome = "FAIL"

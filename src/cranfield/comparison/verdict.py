@@ -302,7 +302,7 @@ def _columns(found: Gate) -> Iterator[Column]:
 
     rule, of_p = _rules(found)
     such = "a different" if settings.equivalence else "a lower"
-    few = any(0 < one.changed_units < FEW for one in verdicts) and not settings.way.any_number
+    few = any(0 < one.changed_units < FEW for one in verdicts) and not settings.gate_test.any_number
     in_clusters = any(one.clusters is not None for one in verdicts)
     units = "clusters" if in_clusters else "queries"
     rare = f"Where fewer than {FEW} {units} differ, no system with {such} mean passes." * few
@@ -397,7 +397,8 @@ def _no_limit(found: Gate) -> str:
     if settings.test == "t":
         return "-: no limit: too few differences, all of them equal, for a t test."
     n_clusters = found.recipe["n_clusters"]
-    if settings.way.least_p(settings, n_clusters or found.recipe["n_queries"]) > settings.alpha:
+    n_units = n_clusters or found.recipe["n_queries"]
+    if settings.gate_test.least_p(settings, n_units) > settings.alpha:
         few = "queries" if n_clusters is None else "clusters"
         few += ", or flips," if settings.test == "randomization" else ""
         return (
@@ -422,7 +423,7 @@ def _title(found: Gate) -> list[str]:
         is_ratio = one.scale == "ratio"
         size = f"a ratio of {math.exp(-one.margin):g}" if is_ratio else f"{one.margin:.4g}"
         said = f"{one.measure} {number(one.baseline_mean)}, margin {size}{share}"
-        if settings.way.needs_range:
+        if settings.gate_test.needs_range:
             low, high = recipe["ranges"][one.measure]
             said += f", scores from {low:g} to {high:g}"
         margins[one.measure] = said
@@ -435,7 +436,7 @@ def _title(found: Gate) -> list[str]:
 def _how(found: Gate) -> tuple[str, str]:
     """Return the level of the limits, and the test."""
     settings = found.settings
-    how = "t test" if settings.test == "t" else settings.way.title
+    how = "t test" if settings.test == "t" else settings.gate_test.title
     if settings.test == "t" and found.verdicts:
         how = "paired t test"
     if settings.trained_again:

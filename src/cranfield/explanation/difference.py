@@ -11,10 +11,10 @@ import numpy as np
 from cranfield.arrays.ranked import Ranked, floored_log, ratio, total
 from cranfield.arrays.trace import ITEM, Derived
 from cranfield.data.judged import Judged
-from cranfield.explanation.aside import FIRST
 from cranfield.explanation.expressions import number
 from cranfield.explanation.follow import base_of, documents_of, follow, is_deep
 from cranfield.explanation.query import check_limit
+from cranfield.explanation.remark import FIRST
 from cranfield.explanation.retrieved import n_shown
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.sentences import given

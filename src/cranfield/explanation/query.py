@@ -131,7 +131,7 @@ class Explanation(QueryValue, Shown):
             "unjudged": [{"rank": rank, "document": doc} for rank, doc in self.unjudged],
             "relevant": self.n_relevant,
             "missing": [{"document": doc, "grade": grade} for doc, grade in self.missing],
-            **{name: value for one in self.asides for name, value in one.to_dict().items()},
+            **{name: value for one in self.remarks for name, value in one.to_dict().items()},
             "options": dict(self.options),
             "notes": [one.to_dict() for one in self.notes],
         }

@@ -30,8 +30,8 @@ def sentences(found: QueryValue) -> Iterator[str]:
         of = f"{len(found.missing):,} of {found.n_relevant:,}"
         yield f"Relevant (with their grades) and not retrieved: {of}: {named}."
     yield from _of_unjudged(found)
-    for aside in found.asides:
-        yield from aside.sentences(found)
+    for remark in found.remarks:
+        yield from remark.sentences(found)
     yield from given(found.options)
     if any(map(_is_rounded, found.worksheet.entries)):
         yield (

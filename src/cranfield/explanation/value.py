@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from cranfield.explanation.aside import Aside
 from cranfield.explanation.entries import Worksheet
 from cranfield.explanation.follow import follow
+from cranfield.explanation.remark import Remark
 from cranfield.explanation.retrieved import n_shown, with_unjudged
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.worksheet import worksheet
@@ -46,12 +46,12 @@ class QueryValue:
     options: Mapping[str, Any]
     notes: Sequence[Note]  # what else to know of the data
     cutoff: int | None  # the last rank that counts for this query; None: all do
-    asides: Sequence[Aside] = ()  # what extensions know of it; their fields are attributes, too
+    remarks: Sequence[Remark] = ()  # what extensions know of it; their fields are attributes, too
 
     def __getattr__(self, name: str) -> Any:
-        for aside in () if name.startswith("_") else vars(self).get("asides", ()):
-            if name in vars(aside):
-                return vars(aside)[name]
+        for remark in () if name.startswith("_") else vars(self).get("remarks", ()):
+            if name in vars(remark):
+                return vars(remark)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -86,7 +86,7 @@ class QueryValue:
             options=scene.judging.unusual(),
             notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
             cutoff=cutoff,
-            asides=[entry("explain", name).of(scene, measure) for name in entries("explain")],
+            remarks=[entry("explain", name).of(scene, measure) for name in entries("explain")],
         )
 
 

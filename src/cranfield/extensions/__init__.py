@@ -34,7 +34,7 @@ _ENTRIES = {
         "unjudged_method": "how these were found (bounds=)",
         "unjudged_robust": "whether the sign is the same for all grades (bounds=)",
     },
-    "compare": {"unjudged": "whatif.part:Unjudged"},
+    "compare": {"unjudged": "whatif.columns:Unjudged"},
     "explain": {"whatif": "whatif.sentences:WhatIf"},
 }
 

@@ -26,13 +26,13 @@ class Traits:
 
     `bounds` says which grades of the unjudged documents are tried for the measure's bounds, and
     proved to be enough: "retrieved", "extremes", "split", "ratio", "sorted" or "every" (see
-    `cranfield.extensions.whatif.bounds`). By default they are "attained", not proved. "none": the value does
-    not depend on grades; "refused": it depends on more than grades.
+    the extension `whatif`). By default they are "attained", not proved. "none": the value does not
+    depend on grades; "refused": it depends on more than grades.
 
     `linear` says whether a document adds what its grade is worth, times a weight that depends on
     its rank, on how many documents were retrieved and on the parameters, and on nothing else:
     "exact"; "ratio", if the value is such a sum divided by that of the ideal ranking, as nDCG is.
-    Then the difference of two runs has bounds of its own (see `cranfield.extensions.whatif.joint_bounds`).
+    Then the difference of two runs has bounds of its own (see the extension `whatif`).
 
     `by_grade`: of all orders of tied documents, the one by falling grade has the best value and
     the one by rising grade the worst (unjudged documents last, or first), so that ties="best" and

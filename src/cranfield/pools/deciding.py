@@ -1,9 +1,9 @@
 """Which unjudged documents decide between two runs: those that narrow the bounds most, in order.
 
 The difference of two runs lies between bounds while documents are unjudged (see
-`cranfield.extensions.whatif.joint_bounds`). Judging one narrows them by what it may add to the one run less
-to the other. Once both bounds are on one side of 0, no other judgment can change which run is
-better. The greedy order judges first what may add most.
+`cranfield.extensions.whatif.joint_bounds`). Judging one narrows them by what it may add to the
+one run less to the other. Once both bounds are on one side of 0, no other judgment can change which
+run is better. The greedy order judges first what may add most.
 """
 
 from collections.abc import Callable, Mapping, Sequence

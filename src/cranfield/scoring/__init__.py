@@ -1,1 +1,1 @@
-"""Scoring: from judged rankings to scores, their bounds, and what `check` finds."""
+"""ScoringOptions: from judged rankings to scores, their bounds, and what `check` finds."""

@@ -12,7 +12,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import plain
-from cranfield.scoring.beside import NOTHING, Beside
+from cranfield.scoring.job import NO_ENDS, Ends
 from cranfield.scoring.scores import Scores
 from cranfield.version import __version__
 
@@ -46,18 +46,18 @@ class Assembly:
         query_ids: Sequence[str],
         values: Floats,
         counts: Counts,
-        beside: Beside = NOTHING,
+        ends: Ends = NO_ENDS,
     ) -> Scores:
         """Return the scores of a run that has met the judgments; `values` are those of Scores."""
         recipe = {**self._how, "run": met.run.form}
         if met.run.made_of is not None:
             recipe["made_of"] = met.run.made_of.said
         notes = [*counts.notes(), *met.notes, *self._ideals]
-        recipe |= beside.recipe
-        notes += beside.notes(self._measures)
+        recipe |= ends.recipe
+        notes += ends.notes(self._measures)
         notes += self._options
         measures = self._measures
-        whole = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), beside)
+        whole = Scores(name, measures, query_ids, values, counts, recipe, tuple(notes), ends)
         return whole if self._slices is None else _with_slices(whole, met, self._slices)
 
 

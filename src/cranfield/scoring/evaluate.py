@@ -22,7 +22,7 @@ from cranfield.options import checked, flag, refuse_others, takes
 from cranfield.progress import Watching, WatchingOptions, watched
 from cranfield.scoring.arguments import Reading, ReadingOptions, Threads, arranged
 from cranfield.scoring.assembly import Assembly
-from cranfield.scoring.beside import NOTHING, Aside, Job, Scored, Way
+from cranfield.scoring.job import NO_ENDS, EndsOptions, Job, Scored, Way
 from cranfield.scoring.scores import Scores, Systems
 
 if TYPE_CHECKING:
@@ -189,11 +189,15 @@ def evaluate(
 def score_job(job: Job) -> Scored:
     """Score runs against judgments that are held in memory, by each way."""
     assert isinstance(job.judgments, Qrels)  # noqa: S101 - else an extension scores them
-    more: dict[str, Any] = {"aside": job.aside, "slices": job.slices}
-    found = [score_runs(job.judgments, job.runs, *way, **more) for way in job.ways]
+    systems = [
+        score_runs(
+            job.judgments, job.runs, way.measures, way.judging, ends=job.ends, slices=job.slices
+        )
+        for way in job.ways
+    ]
     if len(job.judgments) > MOST_KEPT:
         give_back()
-    return Scored(found)
+    return Scored(systems)
 
 
 def _with_fingerprints(systems: Systems, qrels: Any, runs: Mapping[str, Run]) -> Systems:
@@ -218,22 +222,22 @@ def score_runs(
     measures: Iterable[Measure],
     judging: Judging = Judging(),
     *,
-    aside: Aside | None = None,
+    ends: EndsOptions | None = None,
     slices: "LabelRows | None" = None,
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
     wanted = tuple(measures)
     plan = plan_of(wanted)
-    if aside is not None:
-        aside.check(wanted, judging)
+    if ends is not None:
+        ends.check(wanted, judging)
     several = list(runs.values())
     assembly = Assembly(wanted, qrels, judging, slices)
     meetings = judge_all(qrels, several, judging, costs=plan.takes_cost)
     every = []
     for name, met in zip(runs, meetings, strict=True):
         values = plan.values(met.judged)
-        found = NOTHING if aside is None else aside.find(wanted, met.judged)
-        every.append(assembly.scores(name, met, met.query_ids, values, met.counts, found))
+        run_ends = NO_ENDS if ends is None else ends.find_ends(wanted, met.judged)
+        every.append(assembly.scores(name, met, met.query_ids, values, met.counts, run_ends))
     return Systems(every)
 
 

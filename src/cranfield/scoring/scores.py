@@ -19,7 +19,7 @@ from cranfield.notes import Note, lines_of, merged
 from cranfield.render.numbers import as_counted, number_of, or_none
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
-from cranfield.scoring.beside import NOTHING, Beside
+from cranfield.scoring.job import NO_ENDS, Ends
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +136,7 @@ class _Table(Shown):
                 "all": one.plain(one.means()),
             }
             run |= {of: one.recipe[of] for of in ("made_of", "retrieved") if of in one.recipe}
-            run |= one.beside.to_dict(one.measures)
+            run |= one.ends.to_dict(one.measures)
             if one.slices:
                 run["slices"] = [
                     {
@@ -203,7 +203,7 @@ class Scores(_Table):
     counts: Counts
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()  # what to know of the data and of how it was judged
-    beside: Beside = NOTHING  # what an extension has found beside the values
+    ends: Ends = NO_ENDS  # what an extension has found beside the values
     # What is labelled, a label, and the scores of its queries; see `slice`.
     slices: "tuple[tuple[str, str, Scores], ...]" = ()
     decimals: tuple[int | None, ...] = ()  # to how many each mean is rounded; (): not rounded
@@ -231,7 +231,7 @@ class Scores(_Table):
     @property
     def bounds(self) -> Any:
         """The bounds, None if they were not asked for."""
-        return None if self.beside is NOTHING else self.beside
+        return None if self.ends is NO_ENDS else self.ends
 
     def of(self, rows: Bools, counts: Counts) -> "Scores":
         """Return the scores of some queries, of which there are so many."""
@@ -241,7 +241,7 @@ class Scores(_Table):
             values=self.values[rows],
             counts=counts,
             notes=tuple(counts.notes()),
-            beside=self.beside.of(rows),
+            ends=self.ends.among(rows),
         )
 
     @cached_property
@@ -253,7 +253,7 @@ class Scores(_Table):
         found = {}
         for i, measure in enumerate(self.measures):
             found[str(measure)] = measure, self.values[:, i]
-            for end, column in self.beside.columns(i).items():
+            for end, column in self.ends.columns(i).items():
                 found[f"{measure} {end}"] = measure, column
         return found
 
@@ -344,9 +344,9 @@ class Scores(_Table):
         every = []
         for name in map(str, self.measures):
             column = texts[name]
-            beside = [texts[one] for end in self.beside.ends if (one := f"{name} {end}") in texts]
+            beside = [texts[one] for end in self.ends.suffixes if (one := f"{name} {end}") in texts]
             if beside:
-                column = [*map(self.beside.cell, column, *beside)]
+                column = [*map(self.ends.cell, column, *beside)]
             every.append(column)
         return [list(row) for row in zip(*every, strict=True)]
 

@@ -25,12 +25,13 @@ class Clusters(Units):
     error = "Student's t, cluster-robust"
 
     def __init__(self, labels: Sequence[str | None], code: Ints) -> None:
-        self.labels, self.code, self.n_groups = labels, code, int(code.max()) + 1
+        self.labels = self.labels_of_queries = labels
+        self.code, self.n_groups = code, int(code.max()) + 1
 
     def among(self, rows: Bools) -> "Clusters":
         """Return the clusters of some of the queries, numbered from 0."""
         _, code = np.unique(self.code[rows], return_inverse=True)
-        return Clusters(self.labels, code.astype(np.int64))
+        return Clusters(self.labels_of_queries, code.astype(np.int64))
 
     def pair_up(self, paired: Paired) -> Paired:
         """Return the pairs on clusters."""

@@ -40,7 +40,7 @@ from cranfield.notes import Note
 from cranfield.progress import of_files, steps
 from cranfield.render.numbers import bytes_of, number_of
 from cranfield.scoring.assembly import Assembly
-from cranfield.scoring.beside import NOTHING, Aside, Beside, Job, Scored
+from cranfield.scoring.job import NO_ENDS, Ends, EndsOptions, Job, Scored
 from cranfield.scoring.scores import Systems
 
 
@@ -49,13 +49,11 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Sco
 
     `folder` is where the temporary file is.
     """
-    judgments, runs, aside = job.judgments, job.runs, job.aside
-    if aside is not None:
-        for way in job.ways:
-            aside.check(*way)
-    ways = [
-        _Way(tuple(way.measures), way.judging, plan_of(tuple(way.measures))) for way in job.ways
-    ]
+    judgments, runs, ends = job.judgments, job.runs, job.ends
+    if ends is not None:
+        for asked in job.ways:
+            ends.check(asked.measures, asked.judging)
+    ways = [_PlannedWay(way.measures, way.judging, plan_of(way.measures)) for way in job.ways]
     with Spill(folder) as spill:
         judged: Held | Spilt
         files = () if isinstance(judgments, Qrels) else judgments.rows.sources
@@ -69,7 +67,7 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Sco
                 for run in runs.values()
             ]
         parts = _Parts(judged, n_buckets)
-        pieces = parts.evaluated(ways, dealt, aside, digests=job.digests)
+        pieces = parts.evaluated(ways, dealt, ends, digests=job.digests)
         give_back()
         text = (
             f"Evaluated in {number_of(n_buckets, 'bucket')}, one after the other: rows were "
@@ -85,7 +83,7 @@ def score_in_buckets(job: Job, n_buckets: int, folder: str | None = None) -> Sco
                 check_met(met, met.sample)
                 values = met.take_values()
                 ids, counts = met.query_ids, met.counts
-                found = assembly.scores(name, met, ids, values, counts, met.beside)
+                found = assembly.scores(name, met, ids, values, counts, met.ends)
                 every.append(replace(found, notes=(*found.notes, note)))
             systems.append(Systems(every))
     digest = hash_of_digest(parts.digest, parts.whole.top_grade) if job.digests else None
@@ -99,7 +97,7 @@ def _in_order(pieces: Sequence[Packed]) -> tuple[Ints, IdList]:
     return order, IdList(ids.take(order).compact())
 
 
-class _Way(NamedTuple):
+class _PlannedWay(NamedTuple):
     """Measures that are evaluated together, and how runs are judged for them."""
 
     measures: tuple[Measure, ...]
@@ -123,7 +121,12 @@ class _Parts:
         self.ranges = [range(*pair) for pair in pairwise([0, *ends])]
 
     def evaluated(
-        self, ways: Sequence[_Way], runs: Sequence["_Run"], aside: Aside | None, *, digests: bool
+        self,
+        ways: Sequence[_PlannedWay],
+        runs: Sequence["_Run"],
+        ends: EndsOptions | None,
+        *,
+        digests: bool,
     ) -> list[list[list["_Piece"]]]:
         """Return what is found of each part, for each way and run.
 
@@ -149,7 +152,7 @@ class _Parts:
                     )
                     try:
                         for pieces, met in zip(of_runs, judged_runs, strict=True):
-                            pieces.append(_Piece.of(met, way, aside))
+                            pieces.append(_Piece.of(met, way, ends))
                     except DuplicateError as error:
                         raise self._twice(error, runs, way.judging) from None
             if known is None or known == (seen.top, seen.are_whole):
@@ -200,7 +203,7 @@ class _Parts:
 # ---- the runs -------------------------------------------------------------------------------
 
 
-def _roles(run: Run, ways: Iterable[_Way], *, has_spans: bool) -> tuple[Role, ...]:
+def _roles(run: Run, ways: Iterable[_PlannedWay], *, has_spans: bool) -> tuple[Role, ...]:
     """Return the columns of a run that any of the evaluations takes."""
     each = [run.roles(way.judging.order, costs=way.plan.takes_cost) for way in ways]
     spans: tuple[Role, ...] = ("start", "end") if has_spans else ()
@@ -247,7 +250,7 @@ class _Piece:
 
     ids: Packed | None  # of the averaged queries; None: they are those of the judgments
     values: Floats
-    beside: Beside
+    ends: Ends
     answered: Bools  # for these two see Met
     has_relevant: Bools
     counts: Counts
@@ -258,13 +261,13 @@ class _Piece:
     are_whole: bool
 
     @classmethod
-    def of(cls, met: Meeting, way: _Way, aside: Aside | None) -> "_Piece":
+    def of(cls, met: Meeting, way: _PlannedWay, ends: EndsOptions | None) -> "_Piece":
         """Return what is kept of a part; it may average no query."""
-        values, found = np.zeros((0, len(way.measures))), NOTHING
+        values, found = np.zeros((0, len(way.measures))), NO_ENDS
         if len(met.query_ids):
             values = way.plan.values(met.judged)
-            if aside is not None:
-                found = aside.find(way.measures, met.judged)
+            if ends is not None:
+                found = ends.find_ends(way.measures, met.judged)
         unknown = [one if isinstance(one, bytes) else encode(one) for one in met.unknown]
         return cls(
             None if met.averaged.place is None else ids_of(met.query_ids).packed(),
@@ -307,10 +310,10 @@ class _Meetings(Met):
         return found
 
     @property
-    def beside(self) -> Beside:
+    def ends(self) -> Ends:
         """What was found beside the values."""
-        found: list[Any] = [one.beside for one in self._pieces if one.beside is not NOTHING]
-        return found[0].joined(found, self._column) if found else NOTHING
+        found: list[Any] = [one.ends for one in self._pieces if one.ends is not NO_ENDS]
+        return found[0].joined(found, self._column) if found else NO_ENDS
 
     @property
     def answered(self) -> Bools:

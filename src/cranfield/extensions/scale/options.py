@@ -11,7 +11,7 @@ from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run
 from cranfield.formats.block import Rows
 from cranfield.options import option, whole
-from cranfield.scoring.beside import Job, Scored, Scorer, Scoring
+from cranfield.scoring.job import Job, Scored, Scorer, ScoringOptions
 
 
 def _folder(value: Any) -> str:
@@ -23,7 +23,7 @@ def _folder(value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dealing(Scoring):
+class Dealing(ScoringOptions):
     """Whether rows are dealt to buckets in temporary files, for data larger than the memory."""
 
     buckets: int | None = option(

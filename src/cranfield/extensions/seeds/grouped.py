@@ -6,7 +6,7 @@ import numpy as np
 
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.settings import Grouping
-from cranfield.extensions.seeds.part import Seeds
+from cranfield.extensions.seeds.columns import Seeds
 from cranfield.extensions.seeds.seeds import Group, averaged, groups_of, notes_on
 
 
@@ -49,5 +49,5 @@ def grouped(found: Aligned, grouping: Grouping) -> Aligned:
         source=None,  # rankings are those of runs
         judged=judged,
         groups=groups,
-        parts=(*found.parts, Seeds(groups)),
+        extra_columns=(*found.extra_columns, Seeds(groups)),
     )

@@ -31,7 +31,7 @@ def trained(groups: Sequence[Group], cell: Cell) -> Trained | None:
         return None
     groups = [replace(one, values=one.values[:, cell.queries.rows]) for one in groups]
     at = cell.aligned.measures.index(cell.measure)
-    seeds = spread_of(groups, cell.known, at, cell.kind)
+    seeds = spread_of(groups, cell.known, at, cell.units)
     both = cell.paired.left, cell.paired.right
     moments = cell.of_units.with_seeds(
         [seeds.variance[one] for one in both], [seeds.degrees[one] for one in both]

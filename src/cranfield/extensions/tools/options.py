@@ -5,11 +5,11 @@ from typing import Any
 
 from cranfield.errors import OptionError
 from cranfield.options import option
-from cranfield.scoring.beside import Job, Scored, Scorer, Scoring, Way
+from cranfield.scoring.job import Job, Scored, Scorer, ScoringOptions, Way
 
 
 @dataclass(frozen=True, kw_only=True)
-class Convening(Scoring):
+class Convening(ScoringOptions):
     """Whose numbers are wanted."""
 
     convention: str | None = option(
@@ -33,12 +33,12 @@ def _scored(name: Any, job: Job, score: Scorer) -> Scored:
     from cranfield.extensions.tools.join import of_convention
 
     convention = convention_of(name)
-    if job.aside is not None:
+    if job.ends is not None:
         raise OptionError(
             "bounds are known only for this package's definitions: leave out convention"
         )
     ((wanted, judging),) = job.ways
     known = convention.known(wanted) if job.is_usual else wanted
     groups = convention.groups(known, judging)
-    each = score(replace(job, ways=[Way(one.measures, one.judging) for one in groups]))
+    each = score(replace(job, ways=[Way(tuple(group.measures), group.judging) for group in groups]))
     return each._replace(systems=[of_convention(convention, wanted, known, groups, each.systems)])

@@ -56,11 +56,11 @@ from cranfield.measures import Measure, Plan
 from cranfield.notes import Note
 from cranfield.progress import steps
 from cranfield.render.numbers import plain
-from cranfield.scoring.beside import Beside
+from cranfield.scoring.job import Ends
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds(Beside):
+class Bounds(Ends):
     """The lowest and the highest value of each query and measure.
 
     `low` and `high` are (n_queries, n_measures), NaN for a measure that does not depend on grades.
@@ -75,24 +75,24 @@ class Bounds(Beside):
     n_retrieved: int  # documents, of all queries
     n_judged: int  # of these
 
-    def of(self, rows: Bools) -> "Bounds":
+    suffixes = ("low", "high")
+    recipe = {"bounds": True}  # noqa: RUF012 - of a class
+
+    def among(self, rows: Bools) -> "Bounds":
         """Return the bounds of some queries; what was retrieved stays that of all."""
         return replace(self, low=self.low[rows], high=self.high[rows], proved=self.proved[rows])
 
-    ends = ("low", "high")
-    recipe = {"bounds": True}  # noqa: RUF012 - of a class
+    def columns(self, measure_index: int) -> dict[str, Floats]:
+        """Return the bounds of a measure that has some."""
+        low, high = self.low[:, measure_index], self.high[:, measure_index]
+        return {} if np.isnan(low).any() else {"low": low, "high": high}
 
-    def columns(self, i: int) -> dict[str, Floats]:
-        """Return the ends of a measure that has some."""
-        some = not np.isnan(self.low[:, i]).any()
-        return {"low": self.low[:, i], "high": self.high[:, i]} if some else {}
-
-    def cell(self, text: str, *ends: str) -> str:
+    def cell(self, text: str, *texts_of_ends: str) -> str:
         """Return `0.5058 [0.4312, 0.7120]`."""
-        return f"{text} [{', '.join(ends)}]"
+        return f"{text} [{', '.join(texts_of_ends)}]"
 
     def to_dict(self, measures: Sequence[Measure]) -> dict[str, Any]:
-        """Return what JSON has."""
+        """Return the highest grade that was tried, counts, and which bounds are proved."""
         proved = dict(zip(map(str, measures), map(all, self.proved.T.tolist()), strict=True))
         said = {"highest_grade": self.top_grade, "retrieved": self.n_retrieved}
         return {"bounds": {**said, "judged": self.n_judged, "proved": proved}}

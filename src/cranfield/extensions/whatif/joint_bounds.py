@@ -16,7 +16,7 @@ relevant in one run and not relevant in the other.
 nDCG divides such a sum by the ideal ranking, which new grades make better, too. Its ends are sought
 directly (`Ratio`), and are reached as well.
 
-As in `cranfield.extensions.whatif.bounds`, it is the documents that were retrieved that may have any grade.
+As in `cranfield.extensions.whatif.bounds`, the documents that were retrieved may have any grade.
 What nobody retrieved stays unjudged: RBP is without its tail.
 """
 
@@ -415,8 +415,8 @@ def _separate(
     if measure.bounds != "retrieved" or at_relevant or measure.definition.traits.takes_groups:
         return None
     judging = replace(judging, queries="judged")
-    systems = score_runs(qrels, runs, [measure], judging, aside=Bounding(bounds=True))
-    ends: Any = [one.beside for one in systems.values()]
+    systems = score_runs(qrels, runs, [measure], judging, ends=Bounding(bounds=True))
+    ends: Any = [one.ends for one in systems.values()]
     if not all(one.proved.all() for one in ends):
         return None
     row = {query: i for i, query in enumerate(qrels.query_ids)}

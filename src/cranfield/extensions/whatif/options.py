@@ -7,11 +7,11 @@ from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.measures import Measure
 from cranfield.options import flag, option
-from cranfield.scoring.beside import Aside, Beside, Scorer, Scoring
+from cranfield.scoring.job import Ends, EndsOptions, Scorer, ScoringOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounding(Aside, Scoring):
+class Bounding(EndsOptions, ScoringOptions):
     """Whether to find bounds."""
 
     bounds: bool = option(
@@ -24,7 +24,7 @@ class Bounding(Aside, Scoring):
 
     def wrap(self, score: Scorer) -> Scorer:
         """Have bounds found beside the values."""
-        return (lambda job: score(replace(job, aside=self))) if self.bounds else score
+        return (lambda job: score(replace(job, ends=self))) if self.bounds else score
 
     def check(self, measures: Iterable[Measure], judging: Judging) -> None:
         """Raise OptionError or MeasureError if there are no bounds to be had."""
@@ -32,7 +32,7 @@ class Bounding(Aside, Scoring):
 
         check_bounded(measures, judging)
 
-    def find(self, measures: Sequence[Measure], judged: Judged) -> Beside:
+    def find_ends(self, measures: Sequence[Measure], judged: Judged) -> Ends:
         """Return the bounds."""
         from cranfield.extensions.whatif.bounds import bounds_of
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cranfield.explanation.aside import FIRST
+from cranfield.explanation.remark import FIRST
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.sentences import NAMED, change, is_kept
 from cranfield.explanation.value import QueryValue

@@ -15,7 +15,7 @@ from cranfield.data.judge import by_grade
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Ties
 from cranfield.data.ranking import Ranking
-from cranfield.explanation.aside import FIRST
+from cranfield.explanation.remark import FIRST
 from cranfield.explanation.scene import Scene, graded
 from cranfield.extensions.whatif.completions import reachable_grade
 from cranfield.extensions.whatif.variants import reranked, values_of

@@ -9,7 +9,7 @@ import numpy as np
 from cranfield.arrays.ranked import Ints, mean
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.cells import Cell
-from cranfield.comparison.part import Columns, Part
+from cranfield.comparison.extra_columns import Columns, ExtraColumns
 from cranfield.comparison.result import Result, verdicts
 from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of
 from cranfield.comparison.settings import Settings
@@ -22,19 +22,19 @@ from cranfield.notes import Note
 from cranfield.render.table import Table
 
 
-class Seeds(Part):
+class Seeds(ExtraColumns):
     """The runs of each system."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups = groups
 
-    def start(self, aligned: Aligned, settings: Settings, left: Ints, right: Ints) -> "Seeds":
+    def for_pairs(self, aligned: Aligned, settings: Settings, left: Ints, right: Ints) -> "Seeds":
         """Refuse bounds, which are of single runs."""
         if settings.bounds:
             raise OptionError("bounds=True applies to single runs: leave it or the groups out")
         return self
 
-    def of_pairs(self, cells: Sequence[Cell], settings: Settings) -> list[Columns]:
+    def columns_of_pairs(self, cells: Sequence[Cell], settings: Settings) -> list[Columns]:
         """Return whether the systems differ when trained again."""
         found = [training.trained(self.groups, cell) for cell in cells]
         return [
@@ -42,7 +42,7 @@ class Seeds(Part):
             for cell, again in zip(cells, training.corrected(found, settings), strict=True)
         ]
 
-    def of_systems(self, cell: Cell) -> Columns:
+    def columns_of_systems(self, cell: Cell) -> Columns:
         """Return the means of each system's runs, and their standard deviation."""
         at = cell.aligned.measures.index(cell.measure)
         runs: list[dict[str, float]] = []

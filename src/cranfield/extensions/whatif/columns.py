@@ -8,25 +8,27 @@ import numpy as np
 from cranfield.arrays.ranked import Ints
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.cells import Cell
+from cranfield.comparison.extra_columns import Columns, ExtraColumns
 from cranfield.comparison.judged_share import judged_shares
-from cranfield.comparison.part import Columns, Part
 from cranfield.comparison.settings import Settings
 from cranfield.extensions.whatif.joint_bounds import PairBounds, pair_bounds
 from cranfield.measures.parameters import Depth
 from cranfield.scoring.scores import Systems
 
 
-class Unjudged(Part):
+class Unjudged(ExtraColumns):
     """The bounds of each pair's difference, for each measure, if they are known."""
 
     def __init__(self, bounds: Sequence[PairBounds | None] = ()) -> None:
         self.bounds = bounds
 
-    def start(self, aligned: Aligned, settings: Settings, left: Ints, right: Ints) -> "Unjudged":
+    def for_pairs(
+        self, aligned: Aligned, settings: Settings, left: Ints, right: Ints
+    ) -> "Unjudged":
         """Return the bounds of pairs of systems."""
         return Unjudged(unjudged_bounds(aligned, left, right, asked=settings.bounds))
 
-    def of_pairs(self, cells: Sequence[Cell], settings: Settings) -> list[Columns]:
+    def columns_of_pairs(self, cells: Sequence[Cell], settings: Settings) -> list[Columns]:
         """Return bounds of the differences over all grades of the unjudged documents."""
         return [
             {} if bounds is None else _columns(bounds.among(cell.queries.rows))

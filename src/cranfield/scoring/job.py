@@ -1,4 +1,8 @@
-"""Beside: what an extension finds of a run beside its values, and how it scores runs."""
+"""Job: what is to be scored, and how options of an extension change that.
+
+`evaluate` makes a Job and hands it to a function that scores it. An extension may wrap that
+function (ScoringOptions), or have the ends of each value found beside it (EndsOptions).
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,51 +23,51 @@ if TYPE_CHECKING:
     from cranfield.scoring.scores import Systems
 
 
-class Beside:
-    """What is found beside the values of a run: here nothing."""
+class Ends:
+    """The ends of an interval around each value of a run, as columns beside it: here no columns."""
 
-    ends: Sequence[str] = ()  # of the names of its columns: "low", "high"
+    suffixes: Sequence[str] = ()  # of the columns' names, as "low" of "AP low"
     recipe: Mapping[str, Any] = {}
 
-    def of(self, rows: Bools) -> "Beside":
-        """Return the same of some queries."""
+    def among(self, rows: Bools) -> "Ends":
+        """Return the ends of some of the queries: (n_queries,)."""
         return self
 
-    def columns(self, i: int) -> Mapping[str, Floats]:
-        """Return the columns beside measure i, (n_queries,) each, by the end of their names."""
+    def columns(self, measure_index: int) -> Mapping[str, Floats]:
+        """Return the columns of one measure, (n_queries,) each, by their suffixes."""
         return {}
 
-    def cell(self, text: str, *ends: str) -> str:
-        """Return what a table shows of a value, given its text and those of its columns."""
+    def cell(self, text: str, *texts_of_ends: str) -> str:
+        """Return what a table shows of a value, given its text and those of its ends."""
         return text
 
     def notes(self, measures: Sequence[Measure]) -> list[Note]:
-        """Return what to know of it."""
+        """Return what a reader should know of the ends."""
         return []
 
     def to_dict(self, measures: Sequence[Measure]) -> dict[str, Any]:
-        """Return what JSON has of it, of a run."""
+        """Return the ends of the means as plain values, as for JSON."""
         return {}
 
 
-NOTHING = Beside()
+NO_ENDS = Ends()
 
 
-class Aside(Options):
-    """Options that find something beside the values of a run."""
+class EndsOptions(Options):
+    """Options that ask for the ends of values."""
 
     def check(self, measures: Iterable[Measure], judging: Judging) -> None:
-        """Raise OptionError or MeasureError if it does not go with these."""
+        """Raise OptionError or MeasureError where there are no ends to be had."""
 
-    def find(self, measures: Sequence[Measure], judged: Judged) -> Beside:
-        """Return it for a run that has met the judgments."""
-        return NOTHING
+    def find_ends(self, measures: Sequence[Measure], judged: Judged) -> Ends:
+        """Return the ends of each query's values."""
+        return NO_ENDS
 
 
 class Way(NamedTuple):
     """Measures that are evaluated together, and how runs are judged for them."""
 
-    measures: Sequence[Measure]
+    measures: tuple[Measure, ...]
     judging: Judging
 
 
@@ -76,8 +80,8 @@ class Job:
     ways: Sequence[Way]
     slices: "LabelRows | None" = None
     is_usual: bool = False  # whether the user named no measure
-    aside: Aside | None = None
-    digests: bool = False  # whether to return the hash of the judgments, if it is known
+    ends: EndsOptions | None = None
+    digests: bool = False  # whether the hash of the judgments is returned, if it is known
 
 
 class Scored(NamedTuple):
@@ -90,13 +94,13 @@ class Scored(NamedTuple):
 Scorer = Callable[[Job], Scored]
 
 
-class Scoring(Options):
+class ScoringOptions(Options):
     """Options of evaluate that change how runs are scored: a family of an extension."""
 
-    def keeps_open(self, judgments: Any, runs: Iterable[Run]) -> bool:
+    def keeps_open(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> bool:
         """Tell whether judgments are read some queries at a time, not at once."""
         return False
 
     def wrap(self, score: Scorer) -> Scorer:
-        """Return what scores runs: `score` itself unless an option asks for something else."""
+        """Return what scores a job: `score` itself unless an option asks for something else."""
         return score

@@ -1,4 +1,4 @@
-"""Aside: what an extension knows of one query's value, shown below its steps."""
+"""Remark: what an extension knows of one query's value, shown below its steps."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -9,11 +9,11 @@ from cranfield.measures import Measure
 FIRST = 100  # ranks of which two are swapped, or a document moved
 
 
-class Aside(Protocol):
+class Remark(Protocol):
     """What else there is to know of a value; its fields are attributes of the Explanation, too."""
 
     @classmethod
-    def of(cls, scene: Scene, measure: Measure) -> "Aside":
+    def of(cls, scene: Scene, measure: Measure) -> "Remark":
         """Return it for the value of a scene's query."""
 
     @classmethod

@@ -1,0 +1,67 @@
+"""ExtraColumns: a block of values that an extension adds to the systems and pairs of a comparison.
+
+`compare` makes one object for each extension whose options were given, asks it for its columns, and
+shows its tables and notes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cranfield.arrays.ranked import Ints
+from cranfield.notes import Note
+from cranfield.render.table import Table
+
+if TYPE_CHECKING:
+    from cranfield.comparison.alignment import Aligned
+    from cranfield.comparison.cells import Cell
+    from cranfield.comparison.result import Result
+    from cranfield.comparison.settings import Settings
+
+Columns = dict[str, Any]  # by name: an array or a list of n values, or one value for all rows
+
+
+class ExtraColumns:
+    """What an extension adds to a comparison: here nothing."""
+
+    def for_pairs(
+        self, aligned: "Aligned", settings: "Settings", left: Ints, right: Ints
+    ) -> "ExtraColumns":
+        """Return the block for the pairs of systems that are compared: (n_pairs,) indices each.
+
+        Raises OptionError where options do not go together.
+        """
+        return self
+
+    def columns_of_pairs(self, cells: Sequence["Cell"], settings: "Settings") -> list[Columns]:
+        """Return the columns of the pairs, (n_pairs,) each, for each measure's cell."""
+        return [{} for _ in cells]
+
+    def columns_of_systems(self, cell: "Cell") -> Columns:
+        """Return the columns of the systems: (n_systems,) each."""
+        return {}
+
+    def tables(self, result: "Result", settings: "Settings") -> list[Table]:
+        """Return the tables that follow the table of a measure."""
+        return []
+
+    def notes(self) -> Iterator[Note]:
+        """Yield what a reader should know of the columns."""
+        return iter(())
+
+    def to_dict(self, aligned: "Aligned") -> Mapping[str, Any]:
+        """Return plain values for the JSON of the comparison, beside its own."""
+        return {}
+
+
+def join_columns(blocks: Iterable[Mapping[str, Any]]) -> Columns:
+    """Return the columns of several blocks together; no two blocks may have one of the same name.
+
+    >>> join_columns([{"runs": 3}, {"unjudged_low": -0.1}])
+    {'runs': 3, 'unjudged_low': -0.1}
+    """
+    joined: Columns = {}
+    for block in blocks:
+        if shared := joined.keys() & block.keys():
+            raise ValueError(f"two extensions add {', '.join(sorted(shared))}")
+        joined.update(block)
+    return joined
