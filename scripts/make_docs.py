@@ -23,14 +23,14 @@ from typing import Any
 import transcripts
 from api_pages import api_pages
 from command_pages import command_pages
+from cranfield.scoring.conventions import CONVENTIONS
+from cranfield.scoring.rule import Convention
 from measure_pages import measure_pages, weight_pictures
 
 from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse
 from cranfield.compat.names import columns_of, measure_names
 from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import FORMATS
-from cranfield.scoring.conventions import CONVENTIONS
-from cranfield.scoring.rule import Convention
 
 ROOT = Path(__file__).parent.parent
 NAMES = re.compile(r"(<!-- names: begin -->\n).*(<!-- names: end -->)", re.S)

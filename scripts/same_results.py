@@ -323,7 +323,8 @@ def describe_names() -> Iterator[tuple[str, str]]:
     for name in cranfield.__all__:
         public = getattr(cranfield, name)
         if inspect.isfunction(public):
-            yield f"name {name}", str(inspect.signature(public))
+            parameters = inspect.signature(public).parameters.values()
+            yield f"name {name}", " ".join(sorted(map(str, parameters)))
         else:
             attributes = [attribute for attribute in dir(public) if not attribute.startswith("_")]
             yield f"name {name}", " ".join(attributes)

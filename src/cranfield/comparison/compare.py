@@ -30,7 +30,7 @@ from cranfield.comparison.settings import (
     SettingsOptions,
 )
 from cranfield.data.judging import Judging
-from cranfield.extensions import entries, entry
+from cranfield.extensions import entry_names, load_entry
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
@@ -129,7 +129,11 @@ def compared(
         settings = replace(settings, baseline=aligned.baseline(named))
     aligned.units.check(settings)
     left, right = _pairs(aligned.names, settings.baseline)
-    added = [entry("compare", name)() for name in entries("compare") if extras]
+    added = [
+        load_entry("columns of compare", name)()
+        for name in entry_names("columns of compare")
+        if extras
+    ]
     blocks = [
         block.for_pairs(aligned, settings, left, right)
         for block in (*aligned.extra_columns, *added)

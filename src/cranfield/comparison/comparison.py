@@ -1,14 +1,14 @@
 """Comparison: what compare returns, and its output formats."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.extra_columns import join_columns
-from cranfield.comparison.result import MORE, Change, Pair, Result
+from cranfield.comparison.result import Change, Pair, Result
 from cranfield.comparison.scale import logs
 from cranfield.comparison.score_columns import spelled
 from cranfield.comparison.settings import Settings
@@ -22,7 +22,7 @@ from cranfield.render.numbers import some
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
-_COLUMNS = [one.name for one in fields(Pair) if one.name not in ("changes", "more")] + [*MORE]
+_COLUMNS = [name for name in Pair.names() if name != "changes"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from cranfield.arrays.ranked import Floats
-from cranfield.extensions import entries, entry
+from cranfield.extensions import entry_names, load_entry
 
 if TYPE_CHECKING:
     from cranfield.comparison.margins import Contrast
@@ -58,7 +58,7 @@ def gate_test_of(name: str) -> GateTest:
     >>> gate_test_of("bounded").title
     'bounded test'
     """
-    return GateTest() if name in ("randomization", "t") else entry("gate_tests", name)()
+    return GateTest() if name in ("randomization", "t") else load_entry("gate test", name)()
 
 
-NAMES = ("randomization", "t", *entries("gate_tests"))
+NAMES = ("randomization", "t", *entry_names("gate test"))

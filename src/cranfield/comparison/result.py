@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from itertools import chain
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.scale import is_geometric
 from cranfield.comparison.score_columns import known_measure
 from cranfield.comparison.units import EACH_QUERY, Units
-from cranfield.extensions import entries
+from cranfield.extensions import PAIR_VALUES
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.render.numbers import or_none
@@ -19,7 +20,7 @@ Outcome = Literal["better", "worse"]
 # How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
 # known; or without flips, as an upper bound.
 Method = Literal["exact", "drawn", "sequential", "bound"]
-MORE = entries("pair")  # the names of what extensions add to a pair
+_MORE = frozenset(chain.from_iterable(PAIR_VALUES.values()))  # values that extensions add
 Scale = Literal["difference", "ratio"]
 
 
@@ -132,15 +133,20 @@ class Pair:
 
     def __getattr__(self, name: str) -> Any:
         """Return what an extension adds; None where it was not asked for."""
-        if name not in MORE:
-            raise AttributeError(f"a pair has no {name!r}")
+        if name not in _MORE:
+            raise AttributeError(f"a Pair has no {name!r}", name=name, obj=self)
         return self.more.get(name)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of all values, in the order in which they are exported."""
+        own_names = [field.name for field in fields(cls) if field.name != "more"]
+        return [name for own in own_names for name in (own, *PAIR_VALUES.get(own, ()))]
 
     def to_dict(self) -> dict[str, Any]:
         """Return every value by its name, as for JSON."""
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "more"}
-        own["changes"] = [asdict(one) for one in self.changes]
-        return {**own, **{name: self.more.get(name) for name in MORE}}
+        values = {name: getattr(self, name) for name in self.names()}
+        return {**values, "changes": [asdict(change) for change in self.changes]}
 
 
 class _OfTwo(Protocol):

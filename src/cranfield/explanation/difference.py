@@ -20,7 +20,7 @@ from cranfield.explanation.scene import Scene
 from cranfield.explanation.sentences import given
 from cranfield.explanation.value import cutoff_of
 from cranfield.explanation.words import is_ideal
-from cranfield.extensions import entries, entry
+from cranfield.extensions import entry_names, load_entry
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of, merged
 from cranfield.render.numbers import number_of, short
@@ -116,8 +116,8 @@ class Difference(Shown):
             costs = None if cost is None else dict(zip(right.docs, cost.tolist(), strict=True))
             moves = {
                 doc: one
-                for name in entries("explain")
-                for doc, one in entry("explain", name)
+                for name in entry_names("remark of explain")
+                for doc, one in load_entry("remark of explain", name)
                 .moved(left, right.docs, measure, costs)
                 .items()
             }

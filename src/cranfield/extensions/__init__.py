@@ -1,13 +1,16 @@
-"""What few need: each folder is one capability. No core module imports one of them.
+"""What few need: each folder is one capability, an extension. No core module imports one of them.
 
-This table is all that the core knows: what extensions add, by name, imported when it is used.
+This table is all that the core knows of extensions: what they add, by name. Places are written as
+"folder.module:name", and are imported when they are used. A test (`tests/test_floors.py`) holds the
+core to it. What everybody needs does not belong here.
 """
 
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-# Families of options that a verb takes beside its own; of scoring, the outermost comes last.
+# Verb -> families of options that it takes beside its own. Each family of `evaluate` may wrap what
+# scores runs; the outermost wrapper comes last.
 _FAMILIES = {
     "evaluate": (
         "scale.options:Dealing",
@@ -16,44 +19,50 @@ _FAMILIES = {
     ),
 }
 
-# What has a name that users type, by what it is: name -> place.
+# Kind of thing -> its name -> its place.
 _ENTRIES = {
-    "gate_tests": {"bounded": "bounded.test:Bounded"},
-    "pair": {  # values of a pair of systems: name -> what it is, and what asks for it
-        "clusters": "how many clusters of queries were tested (clusters=)",
-        "changed_clusters": "those with a query on which the two differ (clusters=)",
-        "design_effect": "variance of the difference / that of independent queries (clusters=)",
-        "training_low": "trained again with other seeds (groups=)",
-        "training_high": "trained again with other seeds (groups=)",
-        "training_p": "trained again with other seeds (groups=)",
-        "training_p_adjusted": "trained again with other seeds (groups=)",
-        "training_df": "degrees of freedom of t (groups=)",
-        "training_verdict": "trained again with other seeds (groups=)",
-        "unjudged_low": "the difference, for any grades of unjudged documents (bounds=)",
-        "unjudged_high": "the difference, for any grades of unjudged documents (bounds=)",
-        "unjudged_method": "how these were found (bounds=)",
-        "unjudged_robust": "whether the sign is the same for all grades (bounds=)",
-    },
-    "compare": {"unjudged": "whatif.columns:Unjudged"},
-    "explain": {"whatif": "whatif.sentences:WhatIf"},
+    "gate test": {"bounded": "bounded.test:Bounded"},
+    "columns of compare": {"unjudged": "whatif.columns:Unjudged"},
+    "remark of explain": {"whatif": "whatif.sentences:WhatIf"},
+}
+
+# Value of a pair of systems -> the values that extensions add after it. None where not asked for.
+PAIR_VALUES = {
+    "superiority": (
+        "clusters",  # how many clusters of queries were tested (clusters=)
+        "changed_clusters",  # those with a query on which the two differ
+        "design_effect",  # variance of the difference / that of independent queries
+        "training_low",  # the interval of the difference, trained again with other seeds (groups=)
+        "training_high",
+        "training_p",
+        "training_p_adjusted",
+        "training_df",  # degrees of freedom of t
+        "training_verdict",
+    ),
+    "detectable": (
+        "unjudged_low",  # the difference, for any grades of unjudged documents (bounds=)
+        "unjudged_high",
+        "unjudged_method",  # how these two were found
+        "unjudged_robust",  # whether the sign is the same for all grades
+    ),
 }
 
 
-def entries(kind: str) -> tuple[str, ...]:
-    """Return the names of a kind of thing that extensions bring."""
-    return tuple(_ENTRIES.get(kind, ()))
+def entry_names(kind: str) -> tuple[str, ...]:
+    """Return the names of the things of a kind that extensions add."""
+    return tuple(_ENTRIES[kind])
 
 
 @cache
-def entry(kind: str, name: str) -> Any:
-    """Return one of them."""
+def load_entry(kind: str, name: str) -> Any:
+    """Return a thing that an extension adds, by its kind and name."""
     return _load(_ENTRIES[kind][name])
 
 
 @cache
-def families(verb: str) -> tuple[type[Any], ...]:
+def load_families(verb: str) -> tuple[type[Any], ...]:
     """Return the families of options that extensions add to a verb."""
-    return tuple(_load(one) for one in _FAMILIES.get(verb, ()))
+    return tuple(_load(place) for place in _FAMILIES[verb])
 
 
 def _load(place: str) -> Any:

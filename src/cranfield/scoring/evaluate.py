@@ -12,7 +12,7 @@ from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import MeasureError
-from cranfield.extensions import families
+from cranfield.extensions import load_families
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.frames import is_table
 from cranfield.lazy import MOST_KEPT
@@ -28,7 +28,7 @@ from cranfield.scoring.scores import Scores, Systems
 if TYPE_CHECKING:
     from cranfield.formats.small.labels import LabelRows
 
-FAMILIES = families("evaluate")
+FAMILIES = load_families("evaluate")
 DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 
 MeasuresLike = str | Measure | Iterable[str | Measure]
