@@ -15,12 +15,12 @@ from cranfield.formats.batches import BYTES, NamedColumns, refuse_bytes
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What, plain_name
 from cranfield.formats.fields import Field, fields_of, objects_in
-from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
+from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import as_text, is_id
 from cranfield.formats.list_cells import holds_lists
 from cranfield.formats.objects import READ_ALREADY, refuse_lists_of_ids
 from cranfield.formats.systems import SYSTEMS
-from cranfield.formats.values import is_list_cell, is_number
+from cranfield.formats.values import is_number
 from cranfield.formats.write import number_column
 
 if TYPE_CHECKING:
@@ -195,8 +195,6 @@ def _arrow_column(
         arrow = getattr(pa, wide.dtype.name)()
         return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
     if kind == "S":
-        import pyarrow as pa
-
         refuse_bytes(pa.array(values.tolist(), pa.binary()), name, what.called)
         return _texts(list(map(decode, values.tolist())))
     return _listed(values.tolist(), name, role, what, errors)
@@ -221,7 +219,7 @@ def _each(
         except InputError as error:
             if errors == "strict":
                 problem = f"row {i}: {error.problem}"
-                raise InputError(problem, source=what.called, hint=error.hint, kind=kind) from None
+                raise InputError(problem, source=what.called, kind=kind) from None
             found.append(none)
     return found
 
@@ -234,15 +232,9 @@ def _listed(values: Sequence[Any], name: str, role: Role, what: What, errors: Er
             return value
         raise InputError(f"expected a number in column {name!r}, got {value!r:.80}")
 
-    def identifier(value: Any) -> str:
-        try:
-            return as_text(value, where)
-        except InputError as error:
-            raise error.but(hint=STATE_LISTS if is_list_cell(value) else error.hint) from None
-
     if role in IDS:
         where = f"column {name!r}"
-        return _texts(_each(values, identifier, "", "id", what, errors))
+        return _texts(_each(values, lambda value: as_text(value, where), "", "id", what, errors))
     found = _each(values, number, np.nan, "number", what, errors)
     return number_column(np.array(found, np.float64))
 
