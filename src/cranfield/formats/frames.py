@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
@@ -16,7 +17,7 @@ from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What, plain_name
 from cranfield.formats.fields import Field, fields_of, objects_in
 from cranfield.formats.header import list_columns, take_columns
-from cranfield.formats.identifiers import as_text, is_id
+from cranfield.formats.identifiers import as_text
 from cranfield.formats.list_cells import holds_lists
 from cranfield.formats.objects import READ_ALREADY, refuse_lists_of_ids
 from cranfield.formats.systems import SYSTEMS
@@ -84,12 +85,12 @@ class TableRows(NamedColumns):
             raise InputError("holds no rows", source=what.called)
         super().__init__(table.schema, what, stated, what.called, form)
         self.is_ranking = is_ranking
-        self._table, self._kind = table, form
+        self._table = table
         self.length = len(table)
 
     def beside(self, what: What, columns: ColumnsLike) -> "TableRows":
         """Return the rows of the same table with other columns."""
-        return TableRows(self._table, what, columns, self._kind)
+        return TableRows(self._table, what, columns, self.form)
 
     def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places in batches, which share the table's memory."""
@@ -129,28 +130,28 @@ def _refuse_sets(frame: Any, name: str, what: What) -> None:
 
 def _rows_of_columns(
     names: Sequence[str],
-    column_of: "Callable[[Role, int], pa.Array]",
-    cells_of: Callable[[str], Iterable[Any]],
+    column_of: "Callable[[Role, int, Errors], pa.Array]",
     what: What,
     stated: ColumnsLike | None,
+    errors: Errors,
     form: str,
     is_ranking: bool = False,
 ) -> TableRows:
     """Return the rows of the needed columns; `column_of` makes one from its role and place.
 
-    Columns that may name systems stay, too, as texts: `cells_of` returns their cells.
+    Columns that may name systems stay, too.
     """
     import pyarrow as pa
 
     found = take_columns(names, what, stated, what.called)
-    columns = {names[at]: column_of(role, at) for role, at in found.items()}
+    columns = {names[at]: column_of(role, at, errors) for role, at in found.items()}
     # By name, since the places of columns change below.
     by_name: dict[str, str | None] = {COLUMNS[role].public: names[at] for role, at in found.items()}
     by_name |= {name: None for name, column in (stated or {}).items() if column is NO_COLUMN}
-    for name in names:
+    for at, name in enumerate(names):
         if plain_name(name) in SYSTEMS and name not in columns:
-            cells = (cell if is_id(cell) else "" for cell in cells_of(name))
-            columns[name] = _texts(list(map(str, cells)))
+            with suppress(InputError):  # a field of dates
+                columns[name] = column_of("group", at, "skip")
     return TableRows(pa.table(columns, metadata=BYTES), what, by_name, form, is_ranking)
 
 
@@ -161,13 +162,10 @@ def array_rows(
     names = [str(name) for name in data.dtype.names or ()]
     flat = data.ravel()
 
-    def column(role: Role, at: int) -> "pa.Array":
+    def column(role: Role, at: int, errors: Errors) -> "pa.Array":
         return _arrow_column(flat[names[at]], names[at], role, what, errors)
 
-    def cells(name: str) -> Iterable[Any]:
-        return list(flat[name].tolist())
-
-    return _rows_of_columns(names, column, cells, what, stated, "structured array")
+    return _rows_of_columns(names, column, what, stated, errors, "structured array")
 
 
 def _arrow_column(
@@ -277,10 +275,10 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
     columns = {"query": row[order], "doc": column[order], what.role: entries.data[order]}
     names = [COLUMNS[role].public for role in columns]
 
-    def arrow(role: Role, at: int) -> "pa.Array":
-        return _arrow_column(columns[role], names[at], role, what, "strict")
+    def arrow(role: Role, at: int, errors: Errors) -> "pa.Array":
+        return _arrow_column(columns[role], names[at], role, what, errors)
 
-    return _rows_of_columns(names, arrow, lambda name: (), what, None, "sparse matrix")
+    return _rows_of_columns(names, arrow, what, None, "strict", "sparse matrix")
 
 
 def is_row(data: object) -> bool:
@@ -327,17 +325,13 @@ def listed_rows(
 
         rows = _each(rows, values, [None] * n, "columns", what, errors)
 
-    def column(role: Role, at: int) -> "pa.Array":
+    def column(role: Role, at: int, errors: Errors) -> "pa.Array":
         field = _field(get(at if are_plain else names[at]), names[at])
         values = _each(rows, field, None, "columns", what, errors)
         return _listed(values, names[at], role, what, errors)
 
-    def cells(name: str) -> Iterable[Any]:
-        return (_or_none(get(name), row) for row in rows)
-
     is_ranking = are_plain and len(names) == 2
-    form = "rows" if get is itemgetter else "objects"
-    return _rows_of_columns(names, column, cells, what, stated, form, is_ranking)
+    return _rows_of_columns(names, column, what, stated, errors, "rows", is_ranking)
 
 
 class ObjectRows(Rows):
