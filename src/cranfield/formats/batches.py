@@ -123,10 +123,10 @@ class NamedColumns(Rows):
                 if self._ids_are_text:
                     refuse_bytes(column, name, self.name)
                 found[role], missing = ids_of(column)
-                wrongs = [missing, found[role].spoilt()]
+                kind, wrongs = "id", [missing, found[role].spoilt()]
             else:
                 found[role], wrong = numbers_of(column, role)
-                wrongs = [wrong]
+                kind, wrongs = "number", [wrong]
             for wrong in wrongs:
                 if wrong is None or not (new := wrong & ~bad).any():
                     continue
@@ -136,7 +136,6 @@ class NamedColumns(Rows):
                 else:
                     expected = f"expected a {COLUMNS[role].kind} in column {name!r}"
                     problem = f"{expected}, got {column[row].as_py()!r:.80}"
-                kind = "id" if role in IDS else "number"
                 query, doc = (f"{column[row].as_py()!r:.80}" for column in columns[:2])
                 text = f"row {first + row}: {problem} (query {query}, document {doc})"
                 fault = partial(InputError, text, source=self.name, kind=kind)

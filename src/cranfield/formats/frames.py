@@ -15,7 +15,7 @@ from cranfield.errors import InputError
 from cranfield.formats.batches import BYTES, NamedColumns, refuse_bytes
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What, plain_name
-from cranfield.formats.fields import Field, fields_of, objects_in
+from cranfield.formats.fields import fields_of, objects_in
 from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.list_cells import holds_lists
@@ -363,27 +363,17 @@ class ObjectRows(Rows):
         def where(first: int, row: int) -> tuple[None, str]:
             return None, f"row {first + row}: {self._data[first + row]!r:.120}"
 
-        fields = {role: self._fields.get(name) for role, name in self.lists.items()}
-        read = {
-            role: self._get(self.lists[role] if field is None else field.column)
-            for role, field in fields.items()
-        }
+        readers = list(map(self._reader, self.lists.values()))
         for begin in range(0, len(self._data), SIZES.lists):
             rows = self._data[begin : begin + SIZES.lists]
-            every = [self._held(read, fields, row) for row in rows]
-            yield Cells.of(self.lists, every, partial(where, begin))
+            cells = [_read_cells(readers, row) for row in rows]
+            yield Cells.of(self.lists, cells, partial(where, begin))
 
-    def _held(
-        self,
-        read: Mapping[Role, Callable[[Any], Any]],
-        fields: Mapping[Role, Field | None],
-        row: Any,
-    ) -> Sequence[Any] | InputError:
-        cells = ((fields[role], _or_none(one, row)) for role, one in read.items())
-        try:
-            return [cell if field is None else field.each(cell) for field, cell in cells]
-        except InputError as error:
-            return error
+    def _reader(self, name: str) -> Callable[[Any], Any]:
+        """Return a reader of a column, or of a field of the objects in its lists."""
+        field = self._fields.get(name)
+        read = self._get(name if field is None else field.column)
+        return lambda row: _or_none(read, row) if field is None else field.each(_or_none(read, row))
 
     def beside(self, what: What, columns: ColumnsLike) -> Rows:
         """Return the same rows with other columns."""
@@ -392,6 +382,13 @@ class ObjectRows(Rows):
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Raise an error: these rows are read as cells."""
         raise NotImplementedError
+
+
+def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[Any] | InputError:
+    try:
+        return [read(row) for read in readers]
+    except InputError as error:
+        return error
 
 
 def _or_none(read: Callable[[Any], Any], row: Any) -> Any:
