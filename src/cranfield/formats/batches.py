@@ -124,20 +124,18 @@ class NamedColumns(Rows):
                     refuse_bytes(column, name, self.name)
                 found[role], missing = ids_of(column)
                 kind, wrongs = "id", [missing, found[role].spoilt()]
+                problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
             else:
                 found[role], wrong = numbers_of(column, role)
                 kind, wrongs = "number", [wrong]
+                problem = f"expected a {COLUMNS[role].kind} in column {name!r}"
             for wrong in wrongs:
                 if wrong is None or not (new := wrong & ~bad).any():
                     continue
                 row = int(np.argmax(new))
-                if role in IDS:
-                    problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
-                else:
-                    expected = f"expected a {COLUMNS[role].kind} in column {name!r}"
-                    problem = f"{expected}, got {column[row].as_py()!r:.80}"
+                cell = "" if role in IDS else f", got {column[row].as_py()!r:.80}"
                 query, doc = (f"{column[row].as_py()!r:.80}" for column in columns[:2])
-                text = f"row {first + row}: {problem} (query {query}, document {doc})"
+                text = f"row {first + row}: {problem}{cell} (query {query}, document {doc})"
                 fault = partial(InputError, text, source=self.name, kind=kind)
                 faults.add(kind, fault, int(np.count_nonzero(new)))
                 bad |= new

@@ -153,9 +153,7 @@ COLUMNS: Mapping[Role, Column] = {
         _QRELS, "id", _GROUP.split(), several="subtopics", meaning="for judgments by subtopic"
     ),
     "weight": Column(
-        _QRELS,
-        "number",
-        _WEIGHT.split(),
+        *(_QRELS, "number", _WEIGHT.split()),
         several="weights",
         beside="group",
         meaning="of a subtopic",

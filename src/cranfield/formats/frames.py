@@ -57,15 +57,8 @@ def _is_lazy(data: object) -> TypeGuard[LazyTable]:
     return type(data).__module__.startswith("polars.lazyframe") and hasattr(data, "collect")
 
 
-class Dataset(Protocol):
-    """A table of Hugging Face's datasets."""
-
-    def with_format(self, name: str) -> Any:
-        """Return the table, with its rows in this format."""
-
-
-def _is_dataset(data: object) -> TypeGuard[Dataset]:
-    """Tell whether the object is a Dataset, not a stream of rows."""
+def _is_dataset(data: object) -> TypeGuard[Any]:
+    """Tell whether the object is a Dataset of Hugging Face, not a stream of rows."""
     is_theirs = type(data).__module__.startswith("datasets.")
     return is_theirs and hasattr(data, "with_format") and hasattr(data, "__len__")
 

@@ -85,6 +85,7 @@ class ListRows(Rows):
 
     def __init__(self, rows: Rows, what: What, stated: ColumnsLike | None) -> None:
         self._rows, self._what = rows, what
+        self.beside = rows.beside  # type: ignore[method-assign] # of the same table
         self.names, self.taken, self.lists = rows.names, rows.lists, rows.lists
         several = (name for name in rows.lists.values() if may_split(name, rows.names, stated))
         self._split = frozenset(several)  # the columns that may hold texts such as a;b
@@ -97,10 +98,6 @@ class ListRows(Rows):
         doc = rows.lists["doc"]  # its name says that it holds lists, or it is a field of objects
         is_field = doc.rpartition(".")[0] in rows.names
         self._is_named = doc in self._split or is_if_lists(doc, what) or is_field
-
-    def beside(self, what: What, columns: ColumnsLike) -> Rows:
-        """Return the rows of the same table with other columns."""
-        return self._rows.beside(what, columns)
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
@@ -192,7 +189,7 @@ class ListRows(Rows):
         }
         rows: list[int] = []
         queries: list[bytes] = []
-        above = {*seen} if self._what is What.RUN else set()
+        above = {*seen}
         docs: list[list[bytes]] = []
         numbers = {
             role: [np.zeros(0, np.float64 if role in FRACTIONS else np.int64)] for role in roles
@@ -289,15 +286,13 @@ class ListRows(Rows):
             return _listed(text, name)
         if name not in self._split:
             return [cell]
-        if ";" in text:
-            return [one.strip() for one in text.split(";")]
-        if "," in text:
+        if "," in text and ";" not in text:
             raise InputError(
                 f"column {name!r} holds {text!r:.60}: is this one id or several?",
                 hint='Write several ids as a;b or ["a", "b"], and one id with a comma as ["a,b"].',
                 kind="columns",
             )
-        return [text]
+        return [part.strip() for part in text.split(";")]
 
 
 class _Taken(NamedTuple):
