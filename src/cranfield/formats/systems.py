@@ -60,7 +60,7 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
         f"If these are systems, give a {'file' if rows.sources else 'table'} of each, or of one, "
         "in its place. If not, leave that column out."
     )
-    if rows.form.startswith("Spark run "):
+    if rows.form.startswith("Spark run"):
         hint = f"If these are systems, state their column: by={column!r}."
     error = block.error(row, problem, hint, DuplicateError)
     return error if rows.sources else error.at(getattr(rows, "name", None))
