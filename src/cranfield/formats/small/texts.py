@@ -18,9 +18,7 @@ from cranfield.formats.small.read import (
     Form,
     ReadLines,
     Table,
-    as_utf8,
     first_character,
-    raw_lines,
     read_table,
     text_lines,
     text_rows,
@@ -183,14 +181,13 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 
 def _sieved(source: Source, wanted: Collection[str], ids: Sequence[str]) -> ReadLines:
     """Return what reads a file's lines, without those of other ids if each line is a row."""
-    lines = raw_lines(source)
-    first_line = next(lines, (1, b""))
-    is_wanted = _sieve(first_line[1], wanted, ids)
+    lines = text_lines(source)
+    first_line = next(lines, (1, ""))
+    is_wanted = _sieve(first_line[1].encode(), wanted, ids)
     if is_wanted is None:
         return partial(text_lines, source)
-    wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1]))]
-    texts = [(number, as_utf8(source, line)) for number, line in wanted_lines]
-    return lambda: texts
+    wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1].encode()))]
+    return lambda: wanted_lines
 
 
 def _sieve(
