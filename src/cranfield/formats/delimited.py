@@ -47,11 +47,10 @@ if TYPE_CHECKING:
 
 SEPARATORS = (b"\t", b",", b";", b"|")
 _QUOTE, _RETURN = 34, 13
-_ONE_LINE = (
-    "In TSV a row is one line: does a field in quotation marks hold a line break? Write CSV, JSON "
-    "or Parquet."
-)
-_QUOTED_FIELD = re.compile(rb'"((?:[^"]|"")*)"')
+_ONE_LINE = "In TSV a row is one line: write fields with line breaks as CSV, JSON or Parquet."
+_QUOTED = rb'"(?:[^"]|"")*+"'
+_QUOTED_FIELD = re.compile(_QUOTED)
+_TSV_FIELD = re.compile(rb"(?:^|\t)(" + _QUOTED + rb"(?=\t|$)|[^\t]*)")
 
 
 class Delimited(Lines):
@@ -69,9 +68,7 @@ class Delimited(Lines):
         stated: ColumnsLike | None,
         first: Sequence[str] = (),
     ) -> None:
-        def first_cell(position: int) -> str | None:
-            return first[position] if first else None
-
+        first_cell = dict(enumerate(first)).get
         try:
             found = take_columns(names, what, stated, source.name, first_cell)
         except InputError as error:
@@ -182,15 +179,11 @@ class Delimited(Lines):
             begin = n_lines
 
     def _broken_id(self, fields: Sequence[bytes]) -> str | None:
-        """Return the name of a column with an id that holds a line break; None if there is none.
-
-        A list of ids may hold line breaks between them.
-        """
-        for role in ("query", "doc"):
-            field = fields[self.columns[role]]
-            is_list = bool(self.lists) and role == "doc" and is_list_cell(decode(field))
-            if (b"\n" in field or b"\r" in field) and not is_list:
-                return self.names[self.columns[role]]
+        """Return the name of a column with an id, not a list of ids, that holds a line break."""
+        for position in (self.columns["query"], self.columns["doc"]):
+            is_list = self.lists and is_list_cell(decode(fields[position]))
+            if not is_list and re.search(rb"[\r\n]", fields[position]):
+                return self.names[position]
         return None
 
     def tables(
@@ -233,33 +226,6 @@ def _records(
         for n_lines, line in enumerate(lines, 1):
             yield n_lines, _tsv_fields(line.rstrip(b"\r\n"), n_columns), None
         return
-    yield from _csv_records(lines, separator)
-
-
-def _tsv_fields(line: bytes, n_columns: int) -> list[bytes]:
-    """Return the fields of a line of TSV; tabs within quotation marks only if there are too many.
-
-    A quotation mark that its own field does not close is a character.
-    """
-    if not line:
-        return []
-    fields = line.split(b"\t")
-    if b'"' in line:
-        quoted = next(_csv_records([line], b"\t"), (0, [], None))
-        if len(fields) != n_columns == len(quoted[1]):
-            return quoted[1]
-        matches = map(_QUOTED_FIELD.fullmatch, fields)
-        fields = [
-            field if match is None else match[1].replace(b'""', b'"')
-            for field, match in zip(fields, matches, strict=True)
-        ]
-    return fields
-
-
-def _csv_records(
-    lines: Iterable[bytes], separator: bytes
-) -> Iterator[tuple[int, list[bytes], str | None]]:
-    """Yield (lines read so far, fields, fault) of each record."""
     texts = (line.decode("latin-1") for line in lines)
     reader = csv.reader(texts, delimiter=separator.decode(), strict=True)
     while True:
@@ -272,6 +238,21 @@ def _csv_records(
         except csv.Error as error:
             problem = str(error)
         yield reader.line_num, [field.encode("latin-1") for field in fields], problem
+
+
+def _tsv_fields(line: bytes, n_columns: int) -> list[bytes]:
+    """Return the fields of a line of TSV; tabs within quotation marks only if there are too many.
+
+    A quotation mark that its own field does not close is a character.
+    """
+    fields = line.split(b"\t") if line else []
+    if b'"' in line:
+        quoted = _TSV_FIELD.findall(line)
+        fields = quoted if len(fields) != n_columns == len(quoted) else fields
+        for i, field in enumerate(fields):
+            if _QUOTED_FIELD.fullmatch(field):
+                fields[i] = field[1:-1].replace(b'""', b'"')
+    return fields
 
 
 def _without_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
@@ -333,24 +314,21 @@ def _sniffed(file: Beginning) -> Delimited | None:
         return None
     file.refuse_long_line()
     begin, line = _first_line(file.sample)
-    stated = file.columns or {}
     for separator in SEPARATORS:
         if separator not in line:
             continue
         names, behind = _names(line, separator), begin + len(line)
         first = _first_row(file.sample[behind:], separator, len(names))
-        given = stated_roles(stated, file.what, names)
-        has_stated = all(one is NO_COLUMN or one in names for one in given.values())
+        given = stated_roles(file.columns, file.what, names).values()
+        if not all(column is NO_COLUMN or column in names for column in given):
+            continue
+        first_cell = dict(enumerate(first)).get
         try:
-            first_cell = (first or [""] * len(names)).__getitem__
-            roles = {*find_columns(names, file.what, None, first_cell), *given}
+            roles = find_columns(names, file.what, file.columns, first_cell).keys()
         except InputError as error:
-            if not (given and has_stated):  # or else these may say which column is meant
-                text = line.decode("utf-8", "replace").rstrip("\r\n")
-                raise error.at(file.source.name, text=text) from None
-            roles = {"query", "doc"}
-        is_table = {"query", "doc"} <= roles or lists_of_sides(names, file.what)
-        if is_table and has_stated:
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            raise error.at(file.source.name, text=text) from None
+        if {"query", "doc"} <= roles or lists_of_sides(names, file.what):
             return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
     return None
 
