@@ -347,18 +347,12 @@ def _united(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
     from pyspark.sql import functions
 
     structs = []
-    for at, side in enumerate(sides):
-        whole = functions.struct(*(column(name) for name in side.columns if name != BUCKET))
-        other = sides[1 - at]
-        columns = [one for one in other.dtypes if one[0] != BUCKET]
-        kinds = ", ".join(f"{quoted(name)}: {kind}" for name, kind in columns)
-        none = functions.lit(None).cast(f"struct<{kinds}>")
-        pair = (whole, none) if at == 0 else (none, whole)
-        names = ("judged", "ranked")
-        structs.append(
-            side.select(BUCKET, *(one.alias(n) for one, n in zip(pair, names, strict=True)))
-        )
-    return structs[0].unionByName(structs[1]).repartition(n_buckets, column(BUCKET))
+    for side, name in zip(sides, ("judged", "ranked"), strict=True):
+        fields = (column(field) for field in side.columns if field != BUCKET)
+        structs.append(side.select(BUCKET, functions.struct(*fields).alias(name)))
+    judged, ranked = structs
+    pairs = judged.unionByName(ranked, allowMissingColumns=True)
+    return pairs.repartition(n_buckets, column(BUCKET))
 
 
 def _schema(task: Task, judged: "DataFrame") -> Any:
@@ -369,24 +363,23 @@ def _schema(task: Task, judged: "DataFrame") -> Any:
     fields = [StructField(QUERY, StringType())]
     if task.by is not None:
         fields.insert(0, StructField(task.by, StringType(), metadata={ROLE: "system"}))
-    fields += [StructField(name, kept[name]) for name in task.keep]
-    fields.append(StructField(ANSWERED, BooleanType()))
-    for one, name in zip(task.measures, task.columns, strict=True):
-        kind = StringType() if one.definition.is_text else DoubleType()
-        fields.append(StructField(name, kind, metadata={MEASURE: str(one)}))
     for name in task.keep:
         if kept[name].typeName() in ("array", "map", "struct", "variant"):
             raise OptionError(
                 f"keep: column {name!r} holds an {kept[name].simpleString():.60}: keep columns of "
                 "single values, and join others to the scores"
             )
-    first: dict[str, Measure] = {}
-    for one, name in zip(task.measures, task.columns, strict=True):
-        if first.setdefault(name, one) is not one:
+        fields.append(StructField(name, kept[name]))
+    fields.append(StructField(ANSWERED, BooleanType()))
+    measure_of_column: dict[str, Measure] = {}
+    for measure, name in zip(task.measures, task.columns, strict=True):
+        if (first := measure_of_column.setdefault(name, measure)) is not measure:
             raise OptionError(
-                f"{first[name]} and {one} would both be column {name!r}: evaluate them separately, "
+                f"{first} and {measure} would both be column {name!r}: evaluate them separately, "
                 "or with names='plain'"
             )
+        kind = StringType() if measure.definition.is_text else DoubleType()
+        fields.append(StructField(name, kind, metadata={MEASURE: str(measure)}))
     twice = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.columns}]
     if twice:
         raise OptionError(f"keep: the scores have a column {twice[0]!r}, too: rename it before")
@@ -474,23 +467,22 @@ def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> N
         joins = (ranking.join(some, ["query", "doc"], "left_semi") for some in (few, judgments))
         if not all(join.isEmpty() for join in joins):
             continue
-        of_shared_queries = (
-            side.join(other, "query", "left_semi")
-            for side, other in ((judgments, ranking), (ranking, judgments))
-        )
-        all_sides = (of_shared_queries, (judgments, ranking))
-        for lists in filter(all, (list(map(_first_lists, sides)) for sides in all_sides)):
+        lists = _first_lists(judgments, ranking), _first_lists(ranking, judgments)
+        if all(lists):
             qrels, run = Qrels(lists[0]), Run(lists[1], system)
             judge(qrels, run)
             text = nothing_judged(affix_of(qrels, run)).text
             warnings.warn(f"the run {system!r}: {text}", CranfieldWarning, stacklevel=3)
-            break
 
 
-def _first_lists(pairs: "DataFrame") -> dict[str, dict[str, int]]:
-    """Return {query: {document: 1}} of the first rows by query."""
+def _first_lists(pairs: "DataFrame", others: "DataFrame") -> dict[str, dict[str, int]]:
+    """Return {query: {document: 1}} of some rows, first of the queries that `others` have, too."""
+    from pyspark.sql import functions
+
+    shared = others.selectExpr("query", "true AS is_shared").distinct()
+    rows = pairs.dropna(subset=["query", "doc"]).join(shared, "query", "left")
     lists: dict[str, dict[str, int]] = {}
-    first = pairs.select("query", "doc").dropna().sort("query", "doc").limit(_ROWS_LOOKED_AT)
-    for query, doc in first.collect():
-        lists.setdefault(query, {})[doc] = 1
+    first = rows.sort(functions.desc("is_shared"), "query", "doc").limit(_ROWS_LOOKED_AT)
+    for row in first.collect():
+        lists.setdefault(row["query"], {})[row["doc"]] = 1
     return lists

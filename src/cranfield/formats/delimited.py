@@ -328,7 +328,8 @@ def _sniffed(file: Beginning) -> Delimited | None:
         except InputError as error:
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             raise error.at(file.source.name, text=text) from None
-        if {"query", "doc"} <= roles or lists_of_sides(names, file.what):
+        is_stated = any(column in names for column in given)
+        if is_stated or {"query", "doc"} <= roles or lists_of_sides(names, file.what):
             return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
     return None
 
