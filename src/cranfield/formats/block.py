@@ -370,7 +370,8 @@ class HeldRows(Rows):
         if numbers is not None:
             self.is_ranking = not self.numbers & {"score", "rank"}
         self.left_out, self.length = block.left_out, len(block)
-        self.lists, self.lists_of, self.notes, self.taken = of.lists, of.lists_of, of.notes, of.taken
+        self.lists, self.lists_of = of.lists, of.lists_of
+        self.taken, self.notes = of.taken, of.notes
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block, with the `wanted` columns that are held."""

@@ -19,7 +19,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Cells, Role
-from cranfield.formats.columns import IDS, NO_COLUMN, ColumnsLike, What, understood
+from cranfield.formats.columns import IDS, NO_COLUMN, What, understood
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import (
     find_columns,
@@ -30,7 +30,6 @@ from cranfield.formats.header import (
     take_columns,
 )
 from cranfield.formats.lines import Lines, Record
-from cranfield.formats.source import Source
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
@@ -58,17 +57,10 @@ class Delimited(Lines):
 
     decimals = True
 
-    def __init__(
-        self,
-        source: Source,
-        what: What,
-        separator: bytes,
-        names: Sequence[str],
-        begin: int,
-        stated: ColumnsLike | None,
-        first: Sequence[str] = (),
-    ) -> None:
-        first_cell = dict(enumerate(first)).get
+    def __init__(self, file: Beginning, separator: bytes, names: Sequence[str], begin: int) -> None:
+        what, stated, source = file.what, file.columns, file.source
+        first_row = _first_row(file.sample[begin:], separator, len(names))
+        first_cell = dict(enumerate(first_row)).get
         try:
             found = take_columns(names, what, stated, source.name, first_cell)
         except InputError as error:
@@ -170,9 +162,8 @@ class Delimited(Lines):
             elif n_lines - begin > 1 and (name := self._broken_id(fields)) is not None:
                 fault = InputError(
                     f"the id in column {name!r} holds a line break",
-                    hint="A quotation mark opens the field, and the next one closes it on another "
-                    "line. One that is part of an id is written twice, within quotation marks: "
-                    '""" at its beginning. JSON and Parquet hold ids with line breaks.',
+                    hint="A quotation mark that is part of an id is written twice, in quotation "
+                    'marks: """ at its beginning. JSON and Parquet hold ids with line breaks.',
                     kind="id",
                 )
             yield Record(begin, text, fields, fault)
@@ -293,7 +284,6 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
             kind="columns",
         )
     names, behind = _names(line, separator), begin + len(line)
-    first = _first_row(file.sample[behind:], separator, len(names))
     if file.are_numbered:  # the first line may be a header or data
         roles = stated_roles(file.columns, file.what)
         numbers = [at for role, at in roles.items() if role not in IDS]
@@ -305,7 +295,7 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
         )
         if is_data and (numbers or file.what is What.EXCLUDED):  # a header would exclude nothing
             names, behind = [f"column {i}" for i in range(1, len(names) + 1)], begin
-    return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
+    return Delimited(file, separator, names, behind)
 
 
 def _sniffed(file: Beginning) -> Delimited | None:
@@ -318,11 +308,11 @@ def _sniffed(file: Beginning) -> Delimited | None:
         if separator not in line:
             continue
         names, behind = _names(line, separator), begin + len(line)
-        first = _first_row(file.sample[behind:], separator, len(names))
+        first_row = _first_row(file.sample[behind:], separator, len(names))
         given = stated_roles(file.columns, file.what, names).values()
         if not all(column is NO_COLUMN or column in names for column in given):
             continue
-        first_cell = dict(enumerate(first)).get
+        first_cell = dict(enumerate(first_row)).get
         try:
             roles = find_columns(names, file.what, file.columns, first_cell).keys()
         except InputError as error:
@@ -330,7 +320,7 @@ def _sniffed(file: Beginning) -> Delimited | None:
             raise error.at(file.source.name, text=text) from None
         is_stated = any(column in names for column in given)
         if is_stated or {"query", "doc"} <= roles or lists_of_sides(names, file.what):
-            return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
+            return Delimited(file, separator, names, behind)
     return None
 
 

@@ -113,11 +113,8 @@ class Source:
 
     def start(self, n_bytes: int) -> bytes:
         """Return the first `n_bytes` bytes, decompressed."""
-        found = b""
         with self.open() as stream:
-            while len(found) < n_bytes and (piece := stream.read(n_bytes - len(found))):
-                found += piece
-        return found
+            return io.BufferedReader(KeptOpen(stream)).read(n_bytes)
 
     @contextlib.contextmanager
     def open(self, *, heard: bool = False) -> Iterator[IO[bytes]]:
@@ -151,11 +148,8 @@ class Source:
         with contextlib.suppress(InputError, OSError, ValueError):
             if self._comes_once():
                 return None
-        found = hashlib.sha256()
         with self._stored() as (stored, _):
-            while piece := stored.read(1 << 20):
-                found.update(piece)
-        return found.hexdigest()
+            return hashlib.file_digest(stored, "sha256").hexdigest()  # type: ignore[arg-type]
 
     @contextlib.contextmanager
     def seekable(self) -> "Iterator[pa.NativeFile]":
