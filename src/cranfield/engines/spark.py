@@ -320,10 +320,10 @@ def _in_buckets(judged: _Side, ranked: _Side, n_buckets: int, task: Task) -> "Da
 
     schema = _schema(task, judged.data)
     sides = []
-    types = [dict(one.data.dtypes)[one.query] for one in (judged, ranked)]
+    types = {dict(side.data.dtypes)[side.query] for side in (judged, ranked)}
     for side in (judged, ranked):
         query = column(side.query)
-        if types[0] != types[1]:  # 7 and "7" are one query
+        if len(types) > 1:  # 7 and "7" are one query
             query = query.cast("string")
         bucket = functions.pmod(functions.xxhash64(query), functions.lit(n_buckets))
         sides.append(side.data.withColumn(BUCKET, bucket))

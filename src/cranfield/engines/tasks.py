@@ -86,17 +86,13 @@ def of_bucket(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "pa.Table":
 def of_partition(task: Task, batches: Batches) -> Batches:
     """Yield the scores of the queries of a partition, whose rows are pairs of both sides."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     several = list(batches)
     if not several:
         return
     whole = pa.Table.from_batches(several)
-    sides = []
-    for name in ("judged", "ranked"):
-        column = whole[name].combine_chunks()
-        sides.append(pa.Table.from_struct_array(column.filter(pc.is_valid(column))))
-    yield from _scores(task, *sides)
+    pairs = (whole[name].combine_chunks().drop_null() for name in ("judged", "ranked"))
+    yield from _scores(task, *map(pa.Table.from_struct_array, pairs))
 
 
 def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.RecordBatch]":

@@ -47,9 +47,8 @@ if TYPE_CHECKING:
 SEPARATORS = (b"\t", b",", b";", b"|")
 _QUOTE, _RETURN = 34, 13
 _ONE_LINE = "In TSV a row is one line: write fields with line breaks as CSV, JSON or Parquet."
-_QUOTED = rb'"(?:[^"]|"")*+"'
-_QUOTED_FIELD = re.compile(_QUOTED)
-_TSV_FIELD = re.compile(rb"(?:^|\t)(" + _QUOTED + rb"(?=\t|$)|[^\t]*)")
+_QUOTATION = re.compile(rb'"(?:[^"]|"")*+"')
+_TSV_FIELD = re.compile(rb"(?:^|\t)(" + _QUOTATION.pattern + rb"(?=\t|$)|[^\t]*)")
 
 
 class Delimited(Lines):
@@ -238,10 +237,11 @@ def _tsv_fields(line: bytes, n_columns: int) -> list[bytes]:
     """
     fields = line.split(b"\t") if line else []
     if b'"' in line:
-        quoted = _TSV_FIELD.findall(line)
-        fields = quoted if len(fields) != n_columns == len(quoted) else fields
+        fields_with_tabs = _TSV_FIELD.findall(line)
+        if len(fields) != n_columns == len(fields_with_tabs):
+            fields = fields_with_tabs
         for i, field in enumerate(fields):
-            if _QUOTED_FIELD.fullmatch(field):
+            if _QUOTATION.fullmatch(field):
                 fields[i] = field[1:-1].replace(b'""', b'"')
     return fields
 

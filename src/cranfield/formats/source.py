@@ -91,8 +91,7 @@ class Source:
     @property
     def name_parts(self) -> tuple[str, str]:
         """The file's name and its suffix, without a suffix of compression."""
-        path = local_path(self.path)
-        path = self.name.partition("?")[0] if URL.match(path) else path
+        path = self._place() or self.name.partition("?")[0]
         root, suffix = os.path.splitext(os.path.basename(path))
         return os.path.splitext(root) if suffix.lower() in compression.SUFFIXES else (root, suffix)
 
