@@ -105,13 +105,13 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(
     many = repeated.encode() * ((1 << 20) // len(repeated))
     with gzip.open(path, "wb", 9) as stream:
         stream.write(begin.encode())
-        for _ in range(64):
+        for _ in range(8):
             stream.write(many)
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match=r"times as large as .* stored\n.*decompress it"):
             list(read_file(str(path)))
-        assert tracemalloc.get_traced_memory()[1] < 2e8
+        assert tracemalloc.get_traced_memory()[1] < 1e8
     finally:
         tracemalloc.stop()
 
@@ -120,7 +120,7 @@ def test_a_compressed_table_of_different_rows_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.gz"
     with gzip.open(path, "wt") as stream:
         stream.writelines(f"chunk{i:0200d},document{i // 5:0200d}\n" for i in range(43_000))
-    assert 20 < 43_000 * 415 / path.stat().st_size < 100  # and more than 16 MB
+    assert 20 < 43_000 * 415 / path.stat().st_size < 100  # and more than 4 MB
     assert len(chunk_rows(str(path))) == 43_000
 
 

@@ -28,7 +28,7 @@ Path = str | os.PathLike[str]
 
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
-_MANY, _MOST_EXPANDED = 1 << 24, 200  # bytes in memory, and how often the stored ones
+_MANY, _MOST_EXPANDED = 1 << 22, 200  # bytes in memory, and how often the stored ones
 
 # The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
 Version = tuple[int, int, int]
