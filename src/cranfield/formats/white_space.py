@@ -158,12 +158,9 @@ def _respaced(raw: Bytes) -> Bytes:
     text = _BLANK_LINES.sub(b"\n", raw.tobytes()).translate(_TO_SPACES)
     while b"  " in text:
         text = text.replace(b"  ", b" ")
-    lines = [
-        line
-        for line in map(bytes.strip, text.splitlines())
-        if is_data(line) or _HASH_WORD.match(line)  # which may be a row
-    ]
-    return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
+    lines = map(bytes.strip, text.splitlines())
+    rows = [line for line in lines if is_data(line) or _HASH_WORD.match(line)]  # maybe rows
+    return np.frombuffer(b"\n".join([*rows, b""]), np.uint8)
 
 
 def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:
