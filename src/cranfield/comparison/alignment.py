@@ -155,10 +155,8 @@ class Aligned:
             among = f"Add it to them, as in [{named!r}, ...]."
             raise InputError(problem, source=named, hint=f"{among} {hint}")
         if os.path.splitext(named)[1] or os.path.dirname(named):  # a file's name
-            said = "cannot be read: no such file, and no system of this name"
-            if os.path.exists(named):  # the command line opens it as a run, a function does not
-                said = "is a file, and no system of this name"
-            raise InputError(said, source=named, hint=hint)
+            problem = "cannot be read: no such file, and no system of this name"
+            raise InputError(problem, source=named, hint=hint)
         raise InputError(f"there is no system {named!r:.80} to be the baseline", hint=hint)
 
 
