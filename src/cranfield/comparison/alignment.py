@@ -22,7 +22,6 @@ from cranfield.comparison.scale import outside, possible
 from cranfield.comparison.score_columns import (
     Columns,
     columns_of,
-    divide_percentages,
     given_columns,
     known_measure,
     without_number,
@@ -294,9 +293,6 @@ def _scores(
             f"less_is_better={useless[0]!r:.80}: expected a name in the scores that is no measure "
             "of cranfield"
         )
-    if alignment.percent:
-        columns, note = divide_percentages(columns)
-        notes = [*notes, note]
     recipe |= alignment.unusual()
     aligned = _aligned(columns, names, missing or "error", notes, recipe)
     for measure in aligned.measures if files is not None else ():
