@@ -52,8 +52,7 @@ def command(
         {"slices", "bounds"}, "does not apply to this table, only to `cranfield compare`"
     )
     paper = replace(paper, percent=comparing.alignment.percent)
-    if collections:
-        comparing = replace(comparing, saved=True)
+    comparing = replace(comparing, saved=comparing.saved or bool(collections))
     if not comparing.saved:
         comparing = replace(comparing, alignment=replace(comparing.alignment, percent=False))
     if several is not None:
