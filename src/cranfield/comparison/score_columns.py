@@ -170,8 +170,7 @@ def _of_rows(
             if own not in names:
                 names[own] = numbered(name if own is None or (chosen and not several) else own)
                 sources[names[own]] = rows.source
-            known = None if measure is None else known_measure(measure)
-            canonical = "score" if measure is None else str(known or measure)
+            canonical = "score" if measure is None else str(known_measure(measure) or measure)
             key = canonical, names[own]
             if key in written:
                 raise InputError(
@@ -182,7 +181,8 @@ def _of_rows(
             if (ids := list(values)) != last:  # measures and systems mostly have the same queries
                 last = ids
             column = np.fromiter(values.values(), np.float64, len(values))
-            if percent and possible(known)[1] == 1 and column.max() > 1 + SLACK:
+            is_share = percent and possible(known_measure(canonical))[1] == 1
+            if is_share and column.max() > 1 + SLACK:
                 column /= 100
                 percentages.append(printable(f"{canonical} of {names[own]}"))
             columns[key] = last, column
