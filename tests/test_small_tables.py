@@ -71,80 +71,14 @@ def test_a_field_that_a_row_lacks_is_none() -> None:
     assert (table.names, list(table.rows())) == (["a", "b"], [(1, None), (2, "x")])
 
 
-def read_peak(read_file: Callable[[str], Any], path: Path) -> tuple[Any, int]:
-    """Return what a function reads from a file, and the most memory that it took, in bytes."""
-    read_file(str(path))  # what is imported stays
-    tracemalloc.start()
-    try:
-        content = read_file(str(path))
-        return content, tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def write_with_blanks(path: Path, begin: bytes, blanks: bytes, end: bytes) -> None:
-    """Write a gzip file that has 32 MB of blanks between two texts."""
-    with gzip.open(path, "wb", 1) as stream:
-        stream.write(begin)
-        for _ in range((1 << 25) // len(blanks)):
-            stream.write(blanks)
-        stream.write(end)
-
-
 def query_texts(path: str) -> dict[str, str]:
     return texts_of(path, ["q1", "q2"])
 
 
-def label_tuples(path: str) -> list[Any]:
-    return [label[2:5] for label in labels_in(path)]
-
-
-@pytest.mark.parametrize("blank", ["\n", "\r\n", " \n"])
-@pytest.mark.parametrize(
-    ("name", "read_file", "begin", "end", "content"),
-    [
-        ("a.csv", chunk_rows, "c1,d1\n", "c2,d1\n", {"c1": "d1", "c2": "d1"}),
-        ("a.tsv", cluster_labels, "q1\ta\n", "q2\tb\n", {"q1": "a", "q2": "b"}),
-        ("a.json", cluster_labels, '{"q1": "a",\n', '"q2": "b"}\n', {"q1": "a", "q2": "b"}),
-        ("a.tsv", query_texts, "q1\ta\n", "q2\tb\n", {"q1": "a", "q2": "b"}),
-        ("a.json", query_texts, '{"q1": "a",\n', '"q2": "b"}\n', {"q1": "a", "q2": "b"}),
-        (
-            "a.xml",
-            query_texts,
-            "<top><num>q1<title>a</top>\n",
-            "<top><num>q2<title>b</top>\n",
-            {"q1": "a", "q2": "b"},
-        ),
-        (
-            "a.csv",
-            label_tuples,
-            "query_id,doc_id,relevance\nq1,d1,1\n",
-            "q1,d2,0\n",
-            [("q1", "d1", "1"), ("q1", "d2", "0")],
-        ),
-    ],
-)
-def test_blank_lines_take_no_memory(
-    name: str,
-    read_file: Callable[[str], Any],
-    begin: str,
-    end: str,
-    content: Any,
-    blank: str,
-    tmp_path: Path,
-) -> None:
-    """32 MB of them are 33 kB of gzip."""
-    path = tmp_path / f"{name}.gz"
-    write_with_blanks(path, begin.encode(), blank.encode() * (1 << 16), end.encode())
-    table, peak = read_peak(read_file, path)
-    assert table == content
-    assert peak < 4e6
-
-
 def test_a_line_below_very_many_blank_ones_has_its_number(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv.gz"
-    write_with_blanks(path, b"c1,d1\n", b"\n" * (1 << 20), b"c1,d2\n")
-    with pytest.raises(InputError, match=f"a.csv.gz:{2 + (1 << 25)}: the chunk 'c1' has") as error:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"c1,d1\n" + b"\n" * (1 << 20) + b"c1,d2\n")
+    with pytest.raises(InputError, match=f"a.csv:{2 + (1 << 20)}: the chunk 'c1' has") as error:
         chunk_rows(str(path))
     assert error.value.text == "c1,d2"
 
@@ -154,8 +88,11 @@ def test_a_line_below_very_many_blank_ones_has_its_number(tmp_path: Path) -> Non
     [
         ("a.csv", chunk_rows, "c1,d1\n", f"{'c' * 999},d1\n"),
         ("a.csv", chunk_rows, "c1,d1\n", " "),
+        ("a.csv", chunk_rows, "c1,d1\n", "\n"),
+        ("a.csv", labels_in, "query_id,doc_id,relevance\nq1,d1,1\n", "\r\n"),
         ("a.tsv", cluster_labels, "q1\ta\n", f"{'q' * 999}\ta\n"),
         ("a.json", cluster_labels, '{"q1": "a"', " "),
+        ("a.json", cluster_labels, '{"q1": "a",\n', "\n"),
         ("a.jsonl", nugget_rows, "", '{"qid": 1}\n'),
         ("a.tsv", query_texts, "q1\ta\n", f"q1\t{'a' * 999}\n"),
         ("a.xml", query_texts, "<top>", f"<num>q1<title>{'a' * 999}"),
@@ -168,17 +105,22 @@ def test_a_small_file_that_would_fill_the_memory_is_refused(
     many = repeated.encode() * ((1 << 20) // len(repeated))
     with gzip.open(path, "wb", 9) as stream:
         stream.write(begin.encode())
-        for _ in range(64):
+        for _ in range(8):
             stream.write(many)
-    with pytest.raises(InputError, match=r"times as large as .* stored\n.*decompress it"):
-        read_file(str(path))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"times as large as .* stored\n.*decompress it"):
+            list(read_file(str(path)))
+        assert tracemalloc.get_traced_memory()[1] < 1e8
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_compressed_table_of_different_rows_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.gz"
     with gzip.open(path, "wt") as stream:
         stream.writelines(f"chunk{i:0200d},document{i // 5:0200d}\n" for i in range(43_000))
-    assert 20 < 43_000 * 415 / path.stat().st_size < 100  # and more than 16 MB
+    assert 20 < 43_000 * 415 / path.stat().st_size < 100  # and more than 4 MB
     assert len(chunk_rows(str(path))) == 43_000
 
 

@@ -98,27 +98,11 @@ def test_two_systems_in_one_table_are_asked_about(
     assert "skip" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", TABLES)
-@pytest.mark.parametrize(
-    ("form", "name"),
-    [("rows", "rows"), ("pandas", "frame"), ("polars", "frame"), ("arrow", "table")],
-)
-def test_the_remedy_for_a_table_in_memory_works(
-    form: str, name: str, kind: str, tmp_path: Path
-) -> None:
-    table = FORMS[form](TABLES[kind], tmp_path)
-    with pytest.raises(DuplicateError) as caught:
-        evaluate_table(kind, table)
-    remedy = str(caught.value).rpartition("with pandas: ")[2]
-    parts = eval(remedy, {name: table, "pandas": pd})  # noqa: S307 - it is what a reader would type
-    means = {name: scores["RR"] for name, scores in evaluate_table(kind, parts).items()}
-    n = 1 if kind.startswith("both") else len(JUDGED)  # queries
-    assert means == (MEAN if "lists" not in kind else {"bm25": 1 / 2 / n, "hybrid": 1 / n})
-
-
-def test_of_a_file_a_file_of_each_is_asked_for(tmp_path: Path) -> None:
+def test_a_file_or_a_table_of_each_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(DuplicateError, match="give a file of each, or of one, in its place"):
         evaluate(JUDGED, write_lines(RUN, tmp_path), "RR")
+    with pytest.raises(DuplicateError, match="give a table of each, or of one, in its place"):
+        evaluate(JUDGED, RUN, "RR")
 
 
 @pytest.mark.parametrize("column", ["system", "run", "Run Name", "model", "method"])

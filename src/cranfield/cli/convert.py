@@ -24,6 +24,7 @@ from cranfield.formats.files import names_of, what_is
 from cranfield.formats.small.listed_ids import listed_ids
 from cranfield.formats.source import Source
 from cranfield.formats.url import URL, local_path, real_path
+from cranfield.notes import Note
 from cranfield.options import whole
 
 
@@ -135,8 +136,7 @@ def _write_qrels(judgments: Qrels, target: str, form: Any, kept: Judging) -> Non
     """Write judgments, and say what was understood and left out."""
     judgments.write(target, form)
     say_written(f"read as {judgments.form}", judgments.left_out, len(judgments), target)
-    say_notes(list_notes(judgments.notes))
-    _say_twice(judgments.repeated, kept)
+    _say_rows(judgments.notes, judgments.repeated, kept)
     if judgments.chunks is not None:
         from cranfield.data.chunks import merged_note
 
@@ -147,12 +147,11 @@ def _write_run(run: Run, target: str, form: Any, kept: Judging) -> None:
     """Write a run, and say what was understood and left out."""
     written = run.write(target, form, kept.duplicates)
     say_written(f"read as {run.form}", written.left_out, written.rows, target)
-    say_notes(list_notes(run.rows.notes))
+    _say_rows(run.rows.notes, written.repeated, kept)
     if not written.rows:
         note(f"{target} is empty: no document is left", "warning")
     if run.rows.distance is not None:
         note(f"its scores are minus the distances in column {run.rows.distance!r:.60}")
-    _say_twice(written.repeated, kept)
     if run.made_of is not None:
         note(run.made_of.note(written.chunks, written.rows).text)
     for role in written.lost:
@@ -202,7 +201,8 @@ def say_written(what: str, left_out: LeftOut, n_rows: int, target: str, source: 
         note(left_out.said(source))
 
 
-def _say_twice(repeated: LeftOut, kept: Judging) -> None:
-    """Say how many rows had a document that another one has, if any had."""
+def _say_rows(notes: Iterable[Note], repeated: LeftOut, kept: Judging) -> None:
+    """Say how many cells held lists, and how many rows had a document that another one has."""
+    say_notes(list_notes(notes))
     if repeated.count:
         note(duplicates_of("IN", repeated, kept.duplicates).text)

@@ -321,7 +321,7 @@ class GradesOptions(Options):
     )
 
 
-# Arguments QRELS and RUN may be missing then: `read_inputs` sees to them.
+# Arguments QRELS and RUN may be missing then: `open_inputs` sees to them.
 _LISTS = {"metavar": "LIST", "multiple": True}
 grades_options = flags.family(
     GradesOptions,
@@ -334,18 +334,6 @@ grades_options = flags.family(
 
 # What says how files are read, and how a run is judged.
 READING = {one.name for family in (DataOptions, Judging) for one in options_of(family)}
-
-
-def read_inputs(
-    qrels: str | None,
-    runs: Sequence[str],
-    data: DataOptions,
-    listed: GradesOptions,
-    judging: Judging,
-) -> tuple[Qrels, list[Run]]:
-    """Return judgments and runs: see `open_inputs`."""
-    judgments, named = open_inputs(qrels, runs, data, listed, judging)
-    return data.read(judgments), named
 
 
 def open_inputs(

@@ -15,7 +15,7 @@ from cranfield.cli.data import (
     grades_options,
     is_file,
     is_measure,
-    read_inputs,
+    open_inputs,
     say_measures,
 )
 from cranfield.cli.terminal import Format, doc_texts_option, format_option, query_texts_option, show
@@ -94,7 +94,8 @@ def command(
             f"{runs[-1]}: cannot be read: no such file; and if it is a query, --query {query} "
             "names one already: name it once"
         )
-    judgments, named = read_inputs(qrels, runs, data, listed, judging)
+    opened, named = open_inputs(qrels, runs, data, listed, judging)
+    judgments = data.read(opened)
     if last is not None and last not in judgments.query_ids:
         hint = say_measures([last]) if is_measure(last) else queries_like(last, judgments)
         raise InputError("neither a file nor a query of the qrels", source=last, hint=hint)

@@ -52,8 +52,7 @@ def command(
         {"slices", "bounds"}, "does not apply to this table, only to `cranfield compare`"
     )
     paper = replace(paper, percent=comparing.alignment.percent)
-    if collections:
-        comparing = replace(comparing, saved=True)
+    comparing = replace(comparing, saved=comparing.saved or bool(collections))
     if not comparing.saved:
         comparing = replace(comparing, alignment=replace(comparing.alignment, percent=False))
     if several is not None:
@@ -65,14 +64,14 @@ def command(
     elif collections:
         if qrels is not None:
             raise OptionError("--collection takes the place of QRELS and RUN: leave these out")
-        named = dict(map(_named, collections))
-        if len(named) < len(collections):
+        files = dict(map(_named, collections))
+        if len(files) < len(collections):
             raise OptionError("--collection: two have the same name")
-        refuse_two_inputs(*named.values())
+        refuse_two_inputs(*files.values())
         for path in form.outputs:
-            if place_of(path, [*named.values()]) is not None:
+            if place_of(path, [*files.values()]) is not None:
                 raise OptionError(f"-o {path}: is read by this command; name another file")
-        by_name = {name: comparing.compared(path, ()) for name, path in named.items()}
+        by_name = {name: comparing.compared(path, ()) for name, path in files.items()}
         found = paper_table(by_name, **paper.unusual())
     elif qrels is None:
         raise OptionError(

@@ -22,7 +22,6 @@ from cranfield.comparison.scale import outside, possible
 from cranfield.comparison.score_columns import (
     Columns,
     columns_of,
-    divide_percentages,
     given_columns,
     known_measure,
     without_number,
@@ -104,7 +103,6 @@ class Aligned:
     units: Units = EACH_QUERY  # what is independent of one another
     extra_columns: tuple[ExtraColumns, ...] = ()  # what extensions add
     groups: Any = None
-    less_is_better: Sequence[str] = ()  # unknown measures of which it is
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""
@@ -114,7 +112,7 @@ class Aligned:
         """Return whether higher is better, as is assumed of an unknown measure."""
         known = known_measure(measure)
         falls = known is not None and known.definition.higher_is_better is False
-        return not falls and measure not in self.less_is_better
+        return not falls and measure not in self.recipe.get("less_is_better", ())
 
     def column(self, measure: str) -> Floats:
         """Return the scores under one measure: (n_queries, n_systems)."""
@@ -157,10 +155,8 @@ class Aligned:
             among = f"Add it to them, as in [{named!r}, ...]."
             raise InputError(problem, source=named, hint=f"{among} {hint}")
         if os.path.splitext(named)[1] or os.path.dirname(named):  # a file's name
-            said = "cannot be read: no such file, and no system of this name"
-            if os.path.exists(named):  # the command line opens it as a run, a function does not
-                said = "is a file, and no system of this name"
-            raise InputError(said, source=named, hint=hint)
+            problem = "cannot be read: no such file, and no system of this name"
+            raise InputError(problem, source=named, hint=hint)
         raise InputError(f"there is no system {named!r:.80} to be the baseline", hint=hint)
 
 
@@ -258,9 +254,6 @@ def _scores(
             f"less_is_better={useless[0]!r:.80}: expected a name in the scores that is no measure "
             "of cranfield"
         )
-    if alignment.percent:
-        columns, note = divide_percentages(columns)
-        notes = [*notes, note]
     recipe |= alignment.unusual()
     aligned = _aligned(columns, names, missing or "error", notes, recipe)
     for measure in aligned.measures if files is not None else ():
@@ -268,7 +261,6 @@ def _scores(
         is_share = ends[1] == 1 and not alignment.percent
         hint = "Is it a percentage? --percent divides by 100 (percent=True)." if is_share else None
         aligned.check_range(measure, ends, hint, files or {})
-    aligned = replace(aligned, less_is_better=falling)
     return replace(aligned, notes=(*aligned.notes, *_note_unknown(aligned)))
 
 
@@ -354,25 +346,18 @@ def _evaluated(
 
 
 def named_texts(measures: MeasuresLike) -> list[str]:
-    """Return the canonical texts of measures; an unknown name is kept."""
-    if isinstance(measures, Measure):
-        return [str(measures)]
-    several = [measures] if isinstance(measures, str) else measures
-    if not isinstance(several, Iterable):
-        raise MeasureError(f"expected measures such as 'nDCG@10', got {measures!r:.80}")
-    return [str(found) for one in several for found in _named(one)]
-
-
-def _named(measure: str | Measure) -> Sequence[str | Measure]:
-    """Return the measures in a string; without one, it is kept: it may be a file's name."""
-    if isinstance(measure, Measure):
-        return [measure]
-    if not isinstance(measure, str):
-        raise MeasureError(f"expected a measure such as 'nDCG@10', got {measure!r:.80}")
-    try:
-        return parse_all(measure)
-    except MeasureError:
-        return [measure]
+    """Return the canonical texts of measures; an unknown name is kept: a file may have it."""
+    if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
+        measures = [measures]
+    texts: list[str] = []
+    for measure in measures:
+        try:
+            texts += map(str, [measure] if isinstance(measure, Measure) else parse_all(measure))
+        except MeasureError:
+            if not isinstance(measure, str):
+                raise
+            texts.append(measure)
+    return texts
 
 
 # Notes on the queries of each run, which are those of all here, and on its options.

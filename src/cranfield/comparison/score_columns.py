@@ -49,7 +49,7 @@ def given_columns(data: Any, alignment: Alignment) -> Given:
             return _made([replace(one, name=str(name)) for name, one in data.items()])
         if all(isinstance(one, str | os.PathLike) for one in values):
             return _saved(list(map(str, data)), values, alignment)
-        return _of_dicts(data)
+        return _of_dicts(data, alignment)
     if isinstance(data, list | tuple) and any(isinstance(one, Scores | Systems) for one in data):
         return _made(data)
     if isinstance(data, list) and all(isinstance(one, str | os.PathLike) for one in data):
@@ -102,12 +102,12 @@ def _saved(names: Sequence[str | None], files: Sequence[Any], alignment: Alignme
                 origins.append(Origin.of(str(file), rows))
             yield name or (file_name_of(file) if is_path else "scores"), name is not None, rows
 
-    columns, notes, sources = _of_rows(read())
+    columns, notes, sources = _of_rows(read(), alignment.percent)
     notes += alike(origins, alignment)
     return columns, notes, {"scores": [str(one) for one in files if not is_table(one)]}, sources
 
 
-def _of_dicts(data: Mapping[Any, Any]) -> Given:
+def _of_dicts(data: Mapping[Any, Any], alignment: Alignment) -> Given:
     """Return the columns of {system: scores}, where the scores are a dict, or dicts in a dict."""
     names = [as_text(name, "the systems") for name in data]
     if len(set(names)) < len(names):
@@ -125,7 +125,7 @@ def _of_dicts(data: Mapping[Any, Any]) -> Given:
                 )
             yield name, True, system_rows(scores, name, known)
 
-    columns, notes, _ = _of_rows(read())
+    columns, notes, _ = _of_rows(read(), alignment.percent)
     return columns, notes, {"scores": "dict"}, {}
 
 
@@ -150,17 +150,18 @@ def _surely_measure(text: Any) -> bool:
 
 
 def _of_rows(
-    read: Iterable[tuple[str, bool, ScoreRows]],
+    read: Iterable[tuple[str, bool, ScoreRows]], percent: bool
 ) -> tuple[Columns, list[Note], dict[str, str]]:
     """Return columns by the canonical names of measures, notes on what was left out, and sources.
 
     `read` has (name, whether it was chosen, scores): a chosen name replaces the name in the scores,
-    unless these hold several systems. `read` may read lazily: its items are not kept.
+    unless these hold several systems. `read` may read lazily: its items are not kept. `percent`:
+    divide by 100 the columns with scores above 1 of a measure that is 1 at most.
     """
     columns: Columns = {}
     notes: list[Note] = []
     sources: dict[str, str] = {}  # of each system
-    numbered, last = numbering(), list[str]()
+    numbered, last, percentages = numbering(), list[str](), list[str]()
     for name, chosen, rows in read:
         several = len({system for system, _ in rows.scores}) > 1
         names: dict[str | None, str] = {}
@@ -179,23 +180,17 @@ def _of_rows(
             written[key] = measure
             if (ids := list(values)) != last:  # measures and systems mostly have the same queries
                 last = ids
-            columns[key] = last, np.fromiter(values.values(), np.float64, len(values))
+            column = np.fromiter(values.values(), np.float64, len(values))
+            is_share = percent and possible(known_measure(canonical))[1] == 1
+            if is_share and column.max() > 1 + SLACK:
+                column /= 100
+                percentages.append(printable(f"{canonical} of {names[own]}"))
+            columns[key] = last, column
         notes += [replace(note, source=name) for note in rows.notes()]
+    if percent:
+        text = f"Divided by 100: {some(percentages) or 'nothing'}."
+        notes.append(Note("percent", "info", text))
     return columns, notes, sources
-
-
-def divide_percentages(columns: Columns) -> tuple[Columns, Note]:
-    """Return columns of which those in percent are divided by 100, and a note on which these are.
-
-    A column is in percent if some of its scores are above 1, and its measure is 1 at most.
-    """
-    fractions: Columns = {}
-    for (measure, system), (ids, values) in columns.items():
-        if possible(known_measure(measure))[1] == 1 and values.max() > 1 + SLACK:
-            fractions[measure, system] = ids, values / 100
-    names = some([printable(f"{measure} of {system}") for measure, system in fractions])
-    note = Note("percent", "info", f"Divided by 100: {names or 'nothing'}.")
-    return {**columns, **fractions}, note
 
 
 def is_measure(text: Any) -> bool:

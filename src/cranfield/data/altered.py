@@ -194,12 +194,11 @@ class Altered(Documents):
                 empty += before.take(np.flatnonzero(wanted_queries(before))).to_list()
             return replace(found.block.take(np.flatnonzero(wanted)), empty=empty)
 
-        what = " and ".join(
-            word for word, one in (("queries", queries), ("documents", docs)) if one is not None
-        )
-        said = f"{'some' if kept else 'all but some'} {what} of"
-        listed = {key: _said(one) for key, one in (("queries", queries), ("docs", docs))}
-        run = self._made(part, said, self._each, {verb: listed}, needs_rows=kept)
+        parts = {"queries": queries, "documents": docs}
+        named_parts = " and ".join(name for name, ids in parts.items() if ids is not None)
+        said = f"{'some' if kept else 'all but some'} {named_parts} of"
+        recipe = {verb: {"queries": _said(queries), "docs": _said(docs)}}
+        run = self._made(part, said, self._each, recipe, needs_rows=kept)
         if kept:
             return run
         run_queries = self._queries(self).ids
@@ -411,6 +410,7 @@ class Altered(Documents):
         from cranfield.formats.small.listed_ids import listed_ids
 
         is_path = isinstance(given, str | os.PathLike)
+        are_rows = isinstance(given, list) and isinstance(next(iter(given), None), Mapping)
         if is_path:
             text = os.fspath(given)
             if not (os.path.exists(text) or text == "-" or any(one in text for one in "*?[:")):
@@ -422,7 +422,7 @@ class Altered(Documents):
                 if listed[0] != _ROLES[what]:
                     raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
                 return listed[1]
-        elif isinstance(given, Qrels | Altered) or not _is_table(given):
+        elif isinstance(given, Qrels | Altered) or not (are_rows or is_table(given)):
             if exclusion_columns:
                 raise OptionError("columns= is for a table: what was given has no columns")
             return given
@@ -523,11 +523,6 @@ def _below(new: Floats, found: Grouped, rank: Ints) -> Floats:
     result = new.copy()
     result[missing] = lowest[group] - steps[group] * nth
     return result
-
-
-def _is_table(given: Any) -> bool:
-    are_rows = isinstance(given, list) and isinstance(next(iter(given), None), Mapping)
-    return are_rows or is_table(given)
 
 
 def removal_note(n_before: int, n_left: int, *, nothing_excluded: bool = False) -> Note:

@@ -1,5 +1,6 @@
 """What a run ranks: the documents of its rows, or what these are chunks or spans of."""
 
+import contextlib
 import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -109,9 +110,9 @@ class Documents:
             return self
         from cranfield.data.spans import Spans
 
-        if judged is None and not isinstance(spans, Spans):
-            return self
         if judged is None:
+            if not isinstance(spans, Spans):
+                return self
             raise InputError(
                 f"the ids of the run {self.name!r} are read as spans, and the judgments have no "
                 "columns start and end",
@@ -206,14 +207,10 @@ class Documents:
                 yield whole
 
         try:
-            return use(lambda: blocks(self._rows.blocks(roles, self.errors)))
-        except _ApartError:
-            pass
-        except DuplicateError as error:
-            raise self.twice(error, judging) from None
-        from cranfield.data.regroup import regrouped
+            with contextlib.suppress(_ApartError):
+                return use(lambda: blocks(self._rows.blocks(roles, self.errors)))
+            from cranfield.data.regroup import regrouped
 
-        try:
             return use(lambda: blocks(regrouped(self._rows.blocks(roles, self.errors))))
         except DuplicateError as error:
             raise self.twice(error, judging) from None

@@ -76,53 +76,17 @@ class Met:
     run: Run
     judging: Judging
     whole: bool
+    n_queries: int  # that are averaged
+    n_hits: int  # judged documents that were retrieved
+    seen: Seen  # what notes depend on
+    are_whole: bool  # whether all grades are whole numbers
+    unknown: Collection[Any]  # the queries of the run without judgments, as texts or bytes
+    missing: Sequence[str]  # the queries of the qrels that the run lacks
+    not_averaged: Mapping[str, int]  # how many queries of the qrels are not, by a key of WHY
+    answered: Bools  # for which of the averaged queries something was retrieved: (n_queries,)
+    has_relevant: Bools  # which of these have a document of a grade above 0: (n_queries,)
     #: For a query of a run: what `order_notes` says of the whole run; None: this is the whole run.
     order_notes: Callable[[], Iterable[Note]] | None = None
-
-    @property
-    def seen(self) -> Seen:
-        """What notes depend on."""
-        raise NotImplementedError
-
-    @property
-    def n_queries(self) -> int:
-        """How many queries are averaged."""
-        return self.seen.n_queries
-
-    @property
-    def n_hits(self) -> int:
-        """How many judged documents were retrieved."""
-        return self.seen.n_hits
-
-    @property
-    def are_whole(self) -> bool:
-        """Whether all grades are whole numbers."""
-        raise NotImplementedError
-
-    @property
-    def unknown(self) -> Collection[Any]:
-        """The queries of the run that have no judgments, as texts or bytes."""
-        raise NotImplementedError
-
-    @property
-    def missing(self) -> Sequence[str]:
-        """The queries of the qrels that the run lacks."""
-        raise NotImplementedError
-
-    @property
-    def not_averaged(self) -> Mapping[str, int]:
-        """How many queries of the qrels are not averaged, by a key of WHY."""
-        raise NotImplementedError
-
-    @property
-    def answered(self) -> Bools:
-        """For which of the averaged queries something was retrieved: (n_queries,)."""
-        raise NotImplementedError
-
-    @property
-    def has_relevant(self) -> Bools:
-        """Which of the averaged queries have a document of a grade above 0: (n_queries,)."""
-        raise NotImplementedError
 
     def counts_of(self, rows: Bools) -> Counts:
         """Return the number of some of the queries, and of those without results or relevance."""
@@ -171,56 +135,31 @@ class Meeting(Met):
     n_below: int = 0
     n_unjudged: int = 0
 
-    @property
-    def query_ids(self) -> Sequence[str]:
-        """The queries of `judged`."""
-        return self.averaged.query_ids
+    def __post_init__(self) -> None:
+        self.query_ids, self.in_run = self.averaged.query_ids, self.averaged.in_run
+        self.n_queries, self.n_hits = len(self.query_ids), len(self.match.row)
+        self.unknown, self.not_averaged = self.match.unknown, self.averaged.left_out
 
-    @property
-    def in_run(self) -> Bools:
-        """Which of the queries the run has: (n_queries,)."""
-        return self.averaged.in_run
-
-    @property
+    @cached_property
     def answered(self) -> Bools:
         """For which of the averaged queries something was retrieved: (n_queries,)."""
         found: Bools = self.averaged.n_retrieved > 0
         return found
 
-    @property
+    @cached_property
     def has_relevant(self) -> Bools:
         """Which of the averaged queries have a document of a grade above 0: (n_queries,)."""
         return self.judged.n_relevant(self.judged.above_zero)[:, 0] > 0
 
-    @property
+    @cached_property
     def missing(self) -> Sequence[str]:
         """The queries of the qrels that the run lacks."""
         return [self.qrels.query_ids[i] for i in np.flatnonzero(~self.match.in_run).tolist()]
 
-    @property
+    @cached_property
     def are_whole(self) -> bool:
         """Whether all grades are whole numbers."""
         return self.judged.are_whole
-
-    @property
-    def unknown(self) -> Collection[Any]:
-        """The queries of the run that have no judgments, as texts or bytes."""
-        return self.match.unknown
-
-    @property
-    def not_averaged(self) -> Mapping[str, int]:
-        """How many queries of the qrels are not averaged, by a key of WHY."""
-        return self.averaged.left_out
-
-    @property
-    def n_queries(self) -> int:
-        """How many queries are averaged."""
-        return len(self.averaged.query_ids)
-
-    @property
-    def n_hits(self) -> int:
-        """How many judged documents were retrieved."""
-        return len(self.match.row)
 
     @cached_property
     def seen(self) -> Seen:
@@ -269,10 +208,9 @@ class Meeting(Met):
     def counts(self) -> Counts:
         """The number of queries, and what was left out of them."""
         over, match, judged = self.averaged, self.match, self.judged
-        n_queries = len(over.query_ids)
         return Counts(
-            queries=n_queries,
-            without_results=n_queries - int(np.count_nonzero(over.n_retrieved)),
+            queries=self.n_queries,
+            without_results=self.n_queries - int(np.count_nonzero(over.n_retrieved)),
             without_relevant=int(np.count_nonzero(judged.n_relevant(judged.above_zero) == 0)),
             without_judgments=len(match.unknown) - over.n_unjudged,
             without_run=over.left_out.get("both", 0),
@@ -290,21 +228,17 @@ def own_judgments(met: Met, severity: Severity = "warning") -> Iterator[Note]:
     if not seen.n_hits or qrels.in_groups or qrels.lists_of == "grades":
         return
     n, n_same = seen.lists
-    is_copy = seen.n_copied == seen.n_hits and _ranked_by(met) == "score"
-    if not is_copy and (n < _FEWEST or 20 * n_same < 19 * n):
-        return
-    text = "the judgments seem to be given as a run: "
-    is_of_one_grade = qrels.grade.min() == qrels.grade.max()
     is_long = seen.n_hits >= _FEWEST and seen.n_several > 0
-    if is_copy and (is_long or not is_of_one_grade):
-        text += "its documents are the same, its numbers grades"
-        yield Note("qrels-as-run", severity, text, count=seen.n_hits)
-    elif not is_copy and is_of_one_grade:
-        text += f"in {n_same:,} of {queries_of(n)} with several expected documents, just these "
-        text += "were retrieved"
-        yield Note("qrels-as-run", severity, text, n_same, count=n_same)
+    if seen.n_copied == seen.n_hits and _ranked_by(met) == "score":
+        if is_long or qrels.grade.min() < qrels.grade.max():
+            text = "its documents are the same, its numbers grades"
+            yield Note("qrels-as-run", severity, f"{_AS_RUN}: {text}", count=seen.n_hits)
+    elif n >= _FEWEST and 20 * n_same >= 19 * n and qrels.grade.min() == qrels.grade.max():
+        text = f"in {n_same:,} of {queries_of(n)} with several expected documents, just these were "
+        yield Note("qrels-as-run", severity, f"{_AS_RUN}: {text}retrieved", n_same, count=n_same)
 
 
+_AS_RUN = "the judgments seem to be given as a run"
 _FEWEST = 5  # lists, or rows of one grade: fewer may be so by chance
 
 

@@ -1,10 +1,10 @@
 """Notes about a run: what makes its numbers misleading, and can be seen while it is read."""
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import add
 
 import numpy as np
@@ -91,32 +91,21 @@ class Look:
         """
         where = "" if whole else " at the beginning of the run"
         if self.against:
-            yield Note(
-                "ranks",
-                "warning",
-                f"in {self.against:,} of {queries_of(self.several)}{where}, the rank column "
-                "contradicts the scores: by default scores decide; order='rank' (--order rank) "
-                "takes the rank column",
-                self.against,
-                count=self.against,
-            )
+            text = f"{where}, the rank column contradicts the scores: by default scores decide; "
+            text += "order='rank' (--order rank) takes the rank column"
+            yield _note_in("ranks", "warning", self.against, self.several, text)
         elif not self.n_ranked and self.are_mostly_ranks:
-            text = (
-                f"in {self.like_ranks:,} of {queries_of(self.several)}{where} with several "
-                "documents, the scores count the documents, as ranks do, and the highest score "
-                f"comes first: are they ranks? {self._remedy(rows, 'rank')}"
-            )
-            yield Note("ranks-as-scores", severity, text, self.like_ranks, count=self.like_ranks)
+            text = f"{where} with several documents, the scores count the documents, as ranks do, "
+            text += "and the highest score comes first: are they ranks? "
+            text += self._remedy(rows, "rank")
+            yield _note_in("ranks-as-scores", severity, self.like_ranks, self.several, text)
         elif not self.n_ranked and self.n_rising > 1 and mostly(self.n_rising, self.n_long):
             kind, meaning, role = "scores rise", "distances", "distance"
             if rows.distance is not None:
                 kind, meaning, role = "distances fall", "similarities", "score"
-            text = (
-                f"in {self.n_rising:,} of {queries_of(self.n_long)}{where} with three documents or "
-                f"more, the {kind} from row to row, and what comes last is ranked first: are they "
-                f"{meaning}? {self._remedy(rows, role)}"
-            )
-            yield Note("scores-rise", severity, text, self.n_rising, count=self.n_rising)
+            text = f"{where} with three documents or more, the {kind} from row to row, and what "
+            text += f"comes last is ranked first: are they {meaning}? {self._remedy(rows, role)}"
+            yield _note_in("scores-rise", severity, self.n_rising, self.n_long, text)
 
     @property
     def are_mostly_ranks(self) -> bool:
@@ -149,9 +138,13 @@ def mostly(n: int, of: int) -> bool:
 
 def level_scores(n: int, of: int, severity: Severity = "warning") -> Note:
     """Say in how many of the queries with several documents all scores are equal."""
-    where = f"{n:,} of {queries_of(of)} with several documents"
-    text = f"in {where}, all scores are equal: the ranking is that of the document ids"
-    return Note("level-scores", severity, text, n, count=n)
+    text = " with several documents, all scores are equal: the ranking is that of the document ids"
+    return _note_in("level-scores", severity, n, of, text)
+
+
+def _note_in(code: str, severity: Severity, n: int, of: int, text: str) -> Note:
+    """Return a note on n of some queries: `text` begins with which they are."""
+    return Note(code, severity, f"in {n:,} of {queries_of(of)}{text}", n, count=n)
 
 
 def list_notes(notes: Iterable[Note]) -> Iterator[Note]:
@@ -206,20 +199,17 @@ def other_affix(judged: Iterable[str], retrieved: Iterable[str]) -> str | None:
     """
     mine, theirs = _first(judged), _first(retrieved)
     for side, inner, outer in (("run", mine, theirs), ("qrels", theirs, mine)):
-        found: Counter[tuple[str, str]] = Counter()
-        example: dict[tuple[str, str], tuple[str, str, str]] = {}
+        cuts = defaultdict[tuple[str, str], list[tuple[str, str, str]]](list)
         for whole in outer:
             for where, part, affix in _parts(whole):
                 if part in inner and not affix.isdigit():
-                    kind = where, re.sub(r"\d+", "0", affix)  # parts of a document are numbered
-                    found[kind] += 1
-                    example.setdefault(kind, (whole, part, affix))
-        for kind, n in found.most_common():
-            where, shape = kind
-            joint = shape[0] if where == "behind" else shape[-1]
+                    shape = re.sub(r"\d+", "0", affix)  # parts of a document are numbered
+                    cuts[where, shape].append((whole, part, affix))
+        for (where, shape), examples in sorted(cuts.items(), key=lambda cut: -len(cut[1])):
+            joint, n = shape[0] if where == "behind" else shape[-1], len(examples)
             by_sign = not joint.isalnum() and (n > 1 or n == len(outer))
             if n >= _SHARED_AFFIXES or by_sign:
-                whole, part, affix = example[kind]
+                whole, part, affix = examples[0]
                 run, judgment = (whole, part) if side == "run" else (part, whole)
                 chunks = side == "run" and where == "behind" and affix[-1].isdigit()
                 return (
@@ -278,13 +268,8 @@ def _of_chunks(document: str, affix: str) -> str:
 
 
 def _first(ids: Iterable[str]) -> dict[str, None]:
-    found: dict[str, None] = {}
-    for one in ids:
-        if len(one) <= _LONGEST:
-            found[one] = None
-        if len(found) == _MOST:
-            break
-    return found
+    short_ids = (identifier for identifier in ids if len(identifier) <= _LONGEST)
+    return dict.fromkeys(islice(short_ids, _MOST))
 
 
 def _parts(whole: str) -> Iterator[tuple[str, str, str]]:

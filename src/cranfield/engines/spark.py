@@ -128,21 +128,21 @@ def evaluate(
         raise InputError("Spark DataFrames are needed: cranfield.evaluate takes what is in memory")
     wanted = measures_of(measures)
     _check_found_elsewhere(wanted)
-    kept = [keep] if isinstance(keep, str) else list(keep)
-    task = Task(wanted, how, errors, __version__, keep=tuple(kept), names=names)
+    keep = (keep,) if isinstance(keep, str) else tuple(keep)
+    if top_grade is not None:
+        top_grade = checked("top_grade", top_grade, level())
+    task = Task(wanted, how, errors, __version__, keep=keep, names=names, top_grade=top_grade)
     if run is None:
         if by is not None or systems is not None:
             raise OptionError("by and systems are for a run of its own: the table has one system")
-        return _of_arrays(qrels, task, columns, top_grade)
+        return _of_arrays(qrels, task, columns)
     assert hasattr(run, "mapInArrow")  # noqa: S101 - a DataFrame
     if how.order == "given":
         raise OptionError("order='given': Spark keeps no order of rows; rank by a score or a rank")
-    judged = _Side.of(qrels, What.QRELS, columns_for(columns, What.QRELS), errors, kept, ())
+    judged = _Side.of(qrels, What.QRELS, columns_for(columns, What.QRELS), errors, keep, ())
     ranked = _Side.of(run, What.RUN, columns_for(columns, What.RUN), errors, (), [by] if by else ())
     if top_grade is None and any(map(depends_on_top, wanted)):
         top_grade = judged.highest_grade()
-    elif top_grade is not None:
-        top_grade = checked("top_grade", top_grade, level())
     if by is not None and systems is None:
         systems = ranked.systems(by, errors)
     n_buckets = ranked.n_buckets() if buckets is None else checked("buckets", buckets, whole(1))
@@ -208,17 +208,16 @@ class _Side:
 
         Or for one of another type. Without `by`, columns that may be those of systems stay, too.
         """
-        called = "the judgments" if what is What.QRELS else "the run"
         for name in (*keep, *by):
             if name not in data.columns:
                 problem = f"has no column {name!r}; it has {', '.join(data.columns)}"
-                raise InputError(problem, source=called, kind="columns")
+                raise InputError(problem, source=what.called, kind="columns")
         names = [name for name in data.columns if name not in {*keep, *by}]
         fields, known = _fields(data, names, what, stated)
         every = [*names, *fields]
         arrays = {name for name, kind in data.dtypes if kind.startswith("array")}.union(fields)
         cells: list[object] = [[] if name in arrays else None for name in every]
-        found = take_columns(every, what, known, called, cells.__getitem__)
+        found = take_columns(every, what, known, what.called, cells.__getitem__)
         lists = list_columns(every, found, what, known, cells.__getitem__)
         taken = lists or {role: every[at] for role, at in found.items()}
         places = {role: fields.get(name, (name,)) for role, name in taken.items()}
@@ -226,7 +225,7 @@ class _Side:
         faults = []
         for role, path, (_, kind) in zip(taken, paths, data.selectExpr(*paths).dtypes, strict=True):
             is_array = role != "query" and taken[role] in arrays
-            _check_kind(role, taken[role], kind, called, is_array and bool(lists))
+            _check_kind(role, taken[role], kind, what.called, is_array and bool(lists))
             if errors == "skip" and (role != "rank" or "score" not in taken):
                 fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
                 faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
@@ -257,12 +256,10 @@ class _Side:
 
     def highest_grade(self) -> float:
         """Return the highest grade, by a Spark job."""
-        from pyspark.sql import functions
-
         if self.grade is None:
             raise OptionError("top_grade: state the highest grade, on which a measure depends")
-        grade = functions.expr(f"try_cast({quoted(self.grade)} AS double)")  # "10" is above "9"
-        (row,) = self.data.agg(functions.max(grade)).collect()
+        highest = f"max(try_cast({quoted(self.grade)} AS double))"  # "10" is above "9"
+        (row,) = self.data.selectExpr(highest).collect()
         return float(checked("top_grade", max(row[0] or 0.0, 0.0), level()))
 
     def systems(self, by: str, errors: Errors) -> list[str]:
@@ -323,10 +320,10 @@ def _in_buckets(judged: _Side, ranked: _Side, n_buckets: int, task: Task) -> "Da
 
     schema = _schema(task, judged.data)
     sides = []
-    types = [dict(one.data.dtypes)[one.query] for one in (judged, ranked)]
+    types = {dict(side.data.dtypes)[side.query] for side in (judged, ranked)}
     for side in (judged, ranked):
         query = column(side.query)
-        if types[0] != types[1]:  # 7 and "7" are one query
+        if len(types) > 1:  # 7 and "7" are one query
             query = query.cast("string")
         bucket = functions.pmod(functions.xxhash64(query), functions.lit(n_buckets))
         sides.append(side.data.withColumn(BUCKET, bucket))
@@ -347,18 +344,12 @@ def _united(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
     from pyspark.sql import functions
 
     structs = []
-    for at, side in enumerate(sides):
-        whole = functions.struct(*(column(name) for name in side.columns if name != BUCKET))
-        other = sides[1 - at]
-        columns = [one for one in other.dtypes if one[0] != BUCKET]
-        kinds = ", ".join(f"{quoted(name)}: {kind}" for name, kind in columns)
-        none = functions.lit(None).cast(f"struct<{kinds}>")
-        pair = (whole, none) if at == 0 else (none, whole)
-        names = ("judged", "ranked")
-        structs.append(
-            side.select(BUCKET, *(one.alias(n) for one, n in zip(pair, names, strict=True)))
-        )
-    return structs[0].unionByName(structs[1]).repartition(n_buckets, column(BUCKET))
+    for side, name in zip(sides, ("judged", "ranked"), strict=True):
+        fields = (column(field) for field in side.columns if field != BUCKET)
+        structs.append(side.select(BUCKET, functions.struct(*fields).alias(name)))
+    judged, ranked = structs
+    pairs = judged.unionByName(ranked, allowMissingColumns=True)
+    return pairs.repartition(n_buckets, column(BUCKET))
 
 
 def _schema(task: Task, judged: "DataFrame") -> Any:
@@ -369,24 +360,23 @@ def _schema(task: Task, judged: "DataFrame") -> Any:
     fields = [StructField(QUERY, StringType())]
     if task.by is not None:
         fields.insert(0, StructField(task.by, StringType(), metadata={ROLE: "system"}))
-    fields += [StructField(name, kept[name]) for name in task.keep]
-    fields.append(StructField(ANSWERED, BooleanType()))
-    for one, name in zip(task.measures, task.columns, strict=True):
-        kind = StringType() if one.definition.is_text else DoubleType()
-        fields.append(StructField(name, kind, metadata={MEASURE: str(one)}))
     for name in task.keep:
         if kept[name].typeName() in ("array", "map", "struct", "variant"):
             raise OptionError(
                 f"keep: column {name!r} holds an {kept[name].simpleString():.60}: keep columns of "
                 "single values, and join others to the scores"
             )
-    first: dict[str, Measure] = {}
-    for one, name in zip(task.measures, task.columns, strict=True):
-        if first.setdefault(name, one) is not one:
+        fields.append(StructField(name, kept[name]))
+    fields.append(StructField(ANSWERED, BooleanType()))
+    measure_of_column: dict[str, Measure] = {}
+    for measure, name in zip(task.measures, task.columns, strict=True):
+        if (first := measure_of_column.setdefault(name, measure)) is not measure:
             raise OptionError(
-                f"{first[name]} and {one} would both be column {name!r}: evaluate them separately, "
+                f"{first} and {measure} would both be column {name!r}: evaluate them separately, "
                 "or with names='plain'"
             )
+        kind = StringType() if measure.definition.is_text else DoubleType()
+        fields.append(StructField(name, kind, metadata={MEASURE: str(measure)}))
     twice = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.columns}]
     if twice:
         raise OptionError(f"keep: the scores have a column {twice[0]!r}, too: rename it before")
@@ -396,22 +386,15 @@ def _schema(task: Task, judged: "DataFrame") -> Any:
 # ---- a table of arrays --------------------------------------------------------------------------
 
 
-def _of_arrays(
-    data: "DataFrame", task: Task, columns: ColumnsOfBoth | None, top_grade: float | None
-) -> "DataFrame":
+def _of_arrays(data: "DataFrame", task: Task, columns: ColumnsOfBoth | None) -> "DataFrame":
     """Return the scores of a table with a row for each query, batch by batch; nothing is moved."""
-    if top_grade is None and (depend := [one for one in task.measures if depends_on_top(one)]):
-        raise OptionError(f"{depend[0]} depends on the highest grade: state it, top_grade=3")
-    if top_grade is not None:
-        task = replace(task, top_grade=checked("top_grade", top_grade, level()))
-    missing = [name for name in task.keep if name not in data.columns]
-    if missing:
-        raise InputError(f"the table has no column {missing[0]!r}", kind="columns")
-    sides = [
-        _Side.of(data.drop(*task.keep), what, columns_for_side(columns, what), task.errors, (), ())
+    measure = next(filter(depends_on_top, task.measures), None)
+    if measure is not None and task.top_grade is None:
+        raise OptionError(f"{measure} depends on the highest grade: state it, top_grade=3")
+    judged, ranked = (
+        _Side.of(data, what, columns_for_side(columns, what), task.errors, task.keep, ())
         for what in (What.QRELS, What.RUN)
-    ]
-    judged, ranked = sides
+    )
     if not (judged.has_arrays and ranked.has_arrays) or judged.doc == ranked.doc:
         raise InputError(
             "a table alone has the expected and the retrieved documents of each query in arrays; "
@@ -474,23 +457,20 @@ def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> N
         joins = (ranking.join(some, ["query", "doc"], "left_semi") for some in (few, judgments))
         if not all(join.isEmpty() for join in joins):
             continue
-        of_shared_queries = (
-            side.join(other, "query", "left_semi")
-            for side, other in ((judgments, ranking), (ranking, judgments))
-        )
-        all_sides = (of_shared_queries, (judgments, ranking))
-        for lists in filter(all, (list(map(_first_lists, sides)) for sides in all_sides)):
+        lists = _first_lists(judgments, ranking), _first_lists(ranking, judgments)
+        if all(lists):
             qrels, run = Qrels(lists[0]), Run(lists[1], system)
             judge(qrels, run)
             text = nothing_judged(affix_of(qrels, run)).text
             warnings.warn(f"the run {system!r}: {text}", CranfieldWarning, stacklevel=3)
-            break
 
 
-def _first_lists(pairs: "DataFrame") -> dict[str, dict[str, int]]:
-    """Return {query: {document: 1}} of the first rows by query."""
+def _first_lists(pairs: "DataFrame", others: "DataFrame") -> dict[str, dict[str, int]]:
+    """Return {query: {document: 1}} of some rows, first of the queries that `others` have, too."""
+    shared = others.selectExpr("query", "true AS is_shared").distinct()
+    rows = pairs.dropna(subset=["query", "doc"]).join(shared, "query", "left")
     lists: dict[str, dict[str, int]] = {}
-    first = pairs.select("query", "doc").dropna().sort("query", "doc").limit(_ROWS_LOOKED_AT)
-    for query, doc in first.collect():
-        lists.setdefault(query, {})[doc] = 1
+    first = rows.sort("is_shared", "query", "doc", ascending=[False, True, True])
+    for row in first.limit(_ROWS_LOOKED_AT).collect():
+        lists.setdefault(row["query"], {})[row["doc"]] = 1
     return lists

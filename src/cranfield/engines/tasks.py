@@ -4,15 +4,16 @@ A task has whole queries: the judgments and the runs of a bucket of queries, or 
 with a row for each query. It computes on one core, as the engine has a task for each.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats
 from cranfield.arrays.threads import at_most
 from cranfield.data.judging import Judging
+from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
 from cranfield.data.relevance import NO_JUDGMENT
 from cranfield.data.run import Run
@@ -72,10 +73,7 @@ def _safe(name: str) -> str:
     >>> _safe("nDCG(gain='exp2')@10")
     'nDCG_gain_exp2_at_10'
     """
-    words = "".join(
-        one if one.isalnum() and one.isascii() else " " for one in name.replace("@", " at ")
-    )
-    return "_".join(words.split())
+    return re.sub("[^0-9A-Za-z]+", "_", name.replace("@", " at ")).strip("_")
 
 
 def of_bucket(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "pa.Table":
@@ -88,19 +86,13 @@ def of_bucket(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "pa.Table":
 def of_partition(task: Task, batches: Batches) -> Batches:
     """Yield the scores of the queries of a partition, whose rows are pairs of both sides."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     several = list(batches)
     if not several:
         return
     whole = pa.Table.from_batches(several)
-    sides = []
-    for name in ("judged", "ranked"):
-        column = whole[name].combine_chunks()
-        rows = column.filter(pc.is_valid(column))
-        names = [field.name for field in rows.type]
-        sides.append(pa.table(rows.flatten(), names=names))
-    yield from _scores(task, *sides)
+    pairs = (whole[name].combine_chunks().drop_null() for name in ("judged", "ranked"))
+    yield from _scores(task, *map(pa.Table.from_struct_array, pairs))
 
 
 def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.RecordBatch]":
@@ -112,7 +104,7 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.Reco
         right = _together(ranked, task.query[1])
         qrels, values = None, {}
         if left.num_rows:
-            rows = left.drop_columns([*task.keep, *_there(left)])
+            rows = left.drop_columns(list(task.keep))
             qrels = _judgments(_rows_of_side(rows, What.QRELS, task.judged, task), task)
             values = _values_of_queries(left, task)
         for system, its in _by_system(right, task):
@@ -121,13 +113,8 @@ def _scores(task: Task, judged: "pa.Table", ranked: "pa.Table") -> "list[pa.Reco
                 rows = _rows_of_side(its, What.RUN, task.ranked, task)
                 run = Run(rows, system, errors=task.errors)
             met = judged_part(qrels, run, plan, task.judging, task.top_grade)
-            n = len(met.query_ids)
-            if n:
-                found = plan.values(met.judged)
-                answered = np.broadcast_to(met.judged.n_retrieved[:, 0] > 0, (n,))
-                batches.append(
-                    _batch(task, system, list(met.query_ids), left, values, answered, found)
-                )
+            if met.query_ids:
+                batches.append(_batch(task, system, met, left, values))
     return batches
 
 
@@ -148,17 +135,14 @@ def _judgments(rows: Any, task: Task) -> Qrels | None:
         return None
 
 
-def _there(table: "pa.Table") -> list[str]:
-    """Return the column of buckets, if it came along."""
-    return [BUCKET] if BUCKET in table.column_names else []
-
-
 def _together(table: "pa.Table", query: str) -> "pa.Table":
-    """Return a table with the rows of each query one after the other.
+    """Return a table with the rows of each query one after the other, without their bucket.
 
     Raises InputError for a query with more rows than one core can hold.
     """
     table = table.combine_chunks()
+    if BUCKET in table.column_names:
+        table = table.drop_columns([BUCKET])
     if not table.num_rows:
         return table
     column = table[query].combine_chunks().dictionary_encode()
@@ -186,12 +170,11 @@ def _by_system(ranked: "pa.Table", task: Task) -> "Iterator[tuple[str, pa.Table]
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = ranked.drop_columns(_there(ranked))
     if task.by is None:
-        yield "run", rows
+        yield "run", ranked
         return
-    names = rows[task.by].cast(pa.string())
-    rows = rows.drop_columns([task.by])
+    names = ranked[task.by].cast(pa.string())
+    rows = ranked.drop_columns([task.by])
     others = {*names.unique().to_pylist()} - {*task.systems}
     if None in others and task.errors == "strict":
         raise InputError(
@@ -247,18 +230,18 @@ def _schema(task: Task, judged: "pa.Table") -> "pa.Schema":
 def _batch(
     task: Task,
     system: str,
-    query_ids: Sequence[str],
+    meeting: Meeting,
     judged: "pa.Table",
     rows: Mapping[str, int],
-    answered: Any,
-    values: Floats,
 ) -> "pa.RecordBatch":
-    """Return the scores of a system's queries as rows."""
+    """Return the scores of a system's queries as rows; `rows` has a query's row of `judged`."""
     import pyarrow as pa
 
-    schema = _schema(task, judged)
-    places = pa.array([rows.get(one) for one in query_ids], pa.int64())
-    known: dict[str, Any] = dict(zip(task.columns, values.T.tolist(), strict=True))
+    schema, query_ids = _schema(task, judged), list(meeting.query_ids)
+    places = pa.array([rows.get(query_id) for query_id in query_ids], pa.int64())
+    scores = plan_of(task.measures).values(meeting.judged)
+    answered = np.broadcast_to(meeting.judged.n_retrieved[:, 0] > 0, len(query_ids))
+    known: dict[str, Any] = dict(zip(task.columns, scores.T.tolist(), strict=True))
     known |= {QUERY: query_ids, ANSWERED: answered.tolist()}
     if task.by is not None:
         known[task.by] = [system] * len(query_ids)
@@ -296,11 +279,7 @@ def _of_arrays(
     qrels = _judgments(judged, task)
     run = Run(ranked, "run", errors=task.errors)
     met = judged_part(qrels, run, plan, task.judging, task.top_grade)
-    n = len(met.query_ids)
-    if not n:
+    if not met.query_ids:
         return None
     own = replace(task, query=(judged.taken["query"], ""))
-    answered = np.broadcast_to(met.judged.n_retrieved[:, 0] > 0, (n,))
-    places = _values_of_queries(table, own)
-    found = plan.values(met.judged)
-    return _batch(task, "run", list(met.query_ids), table, places, answered, found)
+    return _batch(task, "run", met, table, _values_of_queries(table, own))

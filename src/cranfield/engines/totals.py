@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -381,11 +381,7 @@ def _summed(
             continue
         types = types or [batch.schema.field(name).type for name in groups]
         columns = [summed(one.aggregation, _values(batch, one.column)) for one in kinds]
-        answered = (
-            np.asarray(batch.column(ANSWERED).to_numpy(zero_copy_only=False), np.float64)
-            if has_answered
-            else np.full(batch.num_rows, np.nan)
-        )
+        answered = _values(batch, ANSWERED) if has_answered else np.full(batch.num_rows, np.nan)
         for key, rows in _by_key(batch, groups):
             state = [_sums(values[rows]) for values in (*columns, answered)]
             states.add(key, 0, state)
@@ -514,7 +510,7 @@ def _differences(
 
     def rows(clusters: dict[int, State]) -> Iterator[Sequence[Any]]:
         states = [clusters[one] for one in sorted(clusters)]  # the same order in every job
-        whole = [_total(sums) for sums in zip(*states, strict=True)]
+        whole = [reduce(Sums.plus, sums) for sums in zip(*states, strict=True)]
         for i, one in enumerate(kinds):
             new, old, diff, wins, losses = whole[5 * i : 5 * i + 5]
             if not diff.n:
@@ -539,13 +535,6 @@ def _differences(
             yield row
 
     return _results(groups, batches, every, rows)
-
-
-def _total(sums: Sequence[Sums]) -> Sums:
-    found = Sums()
-    for one in sums:
-        found = found.plus(one)
-    return found
 
 
 def _interval(
@@ -577,7 +566,7 @@ def _relative(
     pairs: Sequence[tuple[Sums, Sums]], aggregation: Aggregation, ci: float
 ) -> list[float | None]:
     """Return the relative difference of two means, and its interval by the jackknife."""
-    new, old = (_total(sums) for sums in zip(*pairs, strict=True))
+    new, old = (reduce(Sums.plus, sums) for sums in zip(*pairs, strict=True))
 
     def without_one(without: tuple[Sums, Sums] | None = None) -> float | None:
         n = new.n - (0 if without is None else without[0].n)

@@ -26,7 +26,7 @@ from cranfield.formats.columns import (
     understood,
 )
 from cranfield.formats.fields import fields_of
-from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
+from cranfield.formats.header import list_columns, take_columns
 from cranfield.formats.values import graded, spoilt, whole_numbers
 
 if TYPE_CHECKING:
@@ -123,22 +123,19 @@ class NamedColumns(Rows):
                 if self._ids_are_text:
                     refuse_bytes(column, name, self.name)
                 found[role], missing = ids_of(column)
-                wrongs = [missing, found[role].spoilt()]
+                kind, wrongs = "id", [missing, found[role].spoilt()]
+                problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
             else:
                 found[role], wrong = numbers_of(column, role)
-                wrongs = [wrong]
+                kind, wrongs = "number", [wrong]
+                problem = f"expected a {COLUMNS[role].kind} in column {name!r}"
             for wrong in wrongs:
                 if wrong is None or not (new := wrong & ~bad).any():
                     continue
                 row = int(np.argmax(new))
-                if role in IDS:
-                    problem = f"the id in column {name!r} is empty or missing, or holds a null byte"
-                else:
-                    expected = f"expected a {COLUMNS[role].kind} in column {name!r}"
-                    problem = f"{expected}, got {column[row].as_py()!r:.80}"
-                kind = "id" if role in IDS else "number"
+                cell = "" if role in IDS else f", got {column[row].as_py()!r:.80}"
                 query, doc = (f"{column[row].as_py()!r:.80}" for column in columns[:2])
-                text = f"row {first + row}: {problem} (query {query}, document {doc})"
+                text = f"row {first + row}: {problem}{cell} (query {query}, document {doc})"
                 fault = partial(InputError, text, source=self.name, kind=kind)
                 faults.add(kind, fault, int(np.count_nonzero(new)))
                 bad |= new
@@ -260,8 +257,6 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
                     "pandas turns whole numbers with gaps into fractions. To get ids back: "
                     f"frame[{name!r}].astype('Int64'), without the rows that have no id."
                 )
-            elif role == "doc" and is_list(kind):
-                hint = STATE_LISTS
             raise InputError(problem, source=source, hint=hint, kind="columns")
 
 

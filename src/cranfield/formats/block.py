@@ -369,10 +369,9 @@ class HeldRows(Rows):
         self.is_ranking = of.is_ranking
         if numbers is not None:
             self.is_ranking = not self.numbers & {"score", "rank"}
-        self.left_out, self.lists, self.lists_of = block.left_out, of.lists, of.lists_of
-        self.notes = of.notes
-        self.taken = of.taken
-        self.length = len(block)
+        self.left_out, self.length = block.left_out, len(block)
+        self.lists, self.lists_of = of.lists, of.lists_of
+        self.taken, self.notes = of.taken, of.notes
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows as one block, with the `wanted` columns that are held."""

@@ -147,10 +147,7 @@ COLUMNS: Mapping[Role, Column] = {
     "rank": Column(_RUN, "whole number", ["rank", "position"]),
     "cost": Column(_RUN, "number", ["cost"], several="costs", meaning=_COSTS),
     "grade": Column(
-        *(_QRELS, "number", _GRADE.split()),
-        lists={What.QRELS: _GRADES},
-        needed=True,
-        or_whole=True,
+        _QRELS, "number", _GRADE.split(), {What.QRELS: _GRADES}, needed=True, or_whole=True
     ),
     "group": Column(
         _QRELS, "id", _GROUP.split(), several="subtopics", meaning="for judgments by subtopic"

@@ -19,7 +19,7 @@ import numpy as np
 from cranfield.arrays.ids import Ids, decode
 from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import Block, Cells, Role
-from cranfield.formats.columns import IDS, NO_COLUMN, ColumnsLike, What, understood
+from cranfield.formats.columns import IDS, NO_COLUMN, What, understood
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import (
     find_columns,
@@ -30,7 +30,6 @@ from cranfield.formats.header import (
     take_columns,
 )
 from cranfield.formats.lines import Lines, Record
-from cranfield.formats.source import Source
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
@@ -47,11 +46,9 @@ if TYPE_CHECKING:
 
 SEPARATORS = (b"\t", b",", b";", b"|")
 _QUOTE, _RETURN = 34, 13
-_ONE_LINE = (
-    "In TSV a row is one line: does a field in quotation marks hold a line break? Write CSV, JSON "
-    "or Parquet."
-)
-_QUOTED_FIELD = re.compile(rb'"((?:[^"]|"")*)"')
+_ONE_LINE = "In TSV a row is one line: write fields with line breaks as CSV, JSON or Parquet."
+_QUOTATION = re.compile(rb'"(?:[^"]|"")*+"')
+_TSV_FIELD = re.compile(rb"(?:^|\t)(" + _QUOTATION.pattern + rb"(?=\t|$)|[^\t]*)")
 
 
 class Delimited(Lines):
@@ -59,19 +56,10 @@ class Delimited(Lines):
 
     decimals = True
 
-    def __init__(
-        self,
-        source: Source,
-        what: What,
-        separator: bytes,
-        names: Sequence[str],
-        begin: int,
-        stated: ColumnsLike | None,
-        first: Sequence[str] = (),
-    ) -> None:
-        def first_cell(position: int) -> str | None:
-            return first[position] if first else None
-
+    def __init__(self, file: Beginning, separator: bytes, names: Sequence[str], begin: int) -> None:
+        what, stated, source = file.what, file.columns, file.source
+        first_row = _first_row(file.sample[begin:], separator, len(names))
+        first_cell = dict(enumerate(first_row)).get
         try:
             found = take_columns(names, what, stated, source.name, first_cell)
         except InputError as error:
@@ -173,24 +161,19 @@ class Delimited(Lines):
             elif n_lines - begin > 1 and (name := self._broken_id(fields)) is not None:
                 fault = InputError(
                     f"the id in column {name!r} holds a line break",
-                    hint="A quotation mark opens the field, and the next one closes it on another "
-                    "line. One that is part of an id is written twice, within quotation marks: "
-                    '""" at its beginning. JSON and Parquet hold ids with line breaks.',
+                    hint="A quotation mark that is part of an id is written twice, in quotation "
+                    'marks: """ at its beginning. JSON and Parquet hold ids with line breaks.',
                     kind="id",
                 )
             yield Record(begin, text, fields, fault)
             begin = n_lines
 
     def _broken_id(self, fields: Sequence[bytes]) -> str | None:
-        """Return the name of a column with an id that holds a line break; None if there is none.
-
-        A list of ids may hold line breaks between them.
-        """
-        for role in ("query", "doc"):
-            field = fields[self.columns[role]]
-            is_list = bool(self.lists) and role == "doc" and is_list_cell(decode(field))
-            if (b"\n" in field or b"\r" in field) and not is_list:
-                return self.names[self.columns[role]]
+        """Return the name of a column with an id, not a list of ids, that holds a line break."""
+        for position in (self.columns["query"], self.columns["doc"]):
+            is_list = self.lists and is_list_cell(decode(fields[position]))
+            if not is_list and re.search(rb"[\r\n]", fields[position]):
+                return self.names[position]
         return None
 
     def tables(
@@ -233,33 +216,6 @@ def _records(
         for n_lines, line in enumerate(lines, 1):
             yield n_lines, _tsv_fields(line.rstrip(b"\r\n"), n_columns), None
         return
-    yield from _csv_records(lines, separator)
-
-
-def _tsv_fields(line: bytes, n_columns: int) -> list[bytes]:
-    """Return the fields of a line of TSV; tabs within quotation marks only if there are too many.
-
-    A quotation mark that its own field does not close is a character.
-    """
-    if not line:
-        return []
-    fields = line.split(b"\t")
-    if b'"' in line:
-        quoted = next(_csv_records([line], b"\t"), (0, [], None))
-        if len(fields) != n_columns == len(quoted[1]):
-            return quoted[1]
-        matches = map(_QUOTED_FIELD.fullmatch, fields)
-        fields = [
-            field if match is None else match[1].replace(b'""', b'"')
-            for field, match in zip(fields, matches, strict=True)
-        ]
-    return fields
-
-
-def _csv_records(
-    lines: Iterable[bytes], separator: bytes
-) -> Iterator[tuple[int, list[bytes], str | None]]:
-    """Yield (lines read so far, fields, fault) of each record."""
     texts = (line.decode("latin-1") for line in lines)
     reader = csv.reader(texts, delimiter=separator.decode(), strict=True)
     while True:
@@ -272,6 +228,22 @@ def _csv_records(
         except csv.Error as error:
             problem = str(error)
         yield reader.line_num, [field.encode("latin-1") for field in fields], problem
+
+
+def _tsv_fields(line: bytes, n_columns: int) -> list[bytes]:
+    """Return the fields of a line of TSV; tabs within quotation marks only if there are too many.
+
+    A quotation mark that its own field does not close is a character.
+    """
+    fields = line.split(b"\t") if line else []
+    if b'"' in line:
+        fields_with_tabs = _TSV_FIELD.findall(line)
+        if len(fields) != n_columns == len(fields_with_tabs):
+            fields = fields_with_tabs
+        for i, field in enumerate(fields):
+            if _QUOTATION.fullmatch(field):
+                fields[i] = field[1:-1].replace(b'""', b'"')
+    return fields
 
 
 def _without_quotes(raw: Bytes, separator: bytes) -> Bytes | None:
@@ -312,7 +284,6 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
             kind="columns",
         )
     names, behind = _names(line, separator), begin + len(line)
-    first = _first_row(file.sample[behind:], separator, len(names))
     if file.are_numbered:  # the first line may be a header or data
         roles = stated_roles(file.columns, file.what)
         numbers = [at for role, at in roles.items() if role not in IDS]
@@ -324,7 +295,7 @@ def _rows(separator: bytes | None, file: Beginning) -> Delimited:
         )
         if is_data and (numbers or file.what is What.EXCLUDED):  # a header would exclude nothing
             names, behind = [f"column {i}" for i in range(1, len(names) + 1)], begin
-    return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
+    return Delimited(file, separator, names, behind)
 
 
 def _sniffed(file: Beginning) -> Delimited | None:
@@ -333,25 +304,23 @@ def _sniffed(file: Beginning) -> Delimited | None:
         return None
     file.refuse_long_line()
     begin, line = _first_line(file.sample)
-    stated = file.columns or {}
     for separator in SEPARATORS:
         if separator not in line:
             continue
         names, behind = _names(line, separator), begin + len(line)
-        first = _first_row(file.sample[behind:], separator, len(names))
-        given = stated_roles(stated, file.what, names)
-        has_stated = all(one is NO_COLUMN or one in names for one in given.values())
+        first_row = _first_row(file.sample[behind:], separator, len(names))
+        given = stated_roles(file.columns, file.what, names).values()
+        if not all(column is NO_COLUMN or column in names for column in given):
+            continue
+        first_cell = dict(enumerate(first_row)).get
         try:
-            first_cell = (first or [""] * len(names)).__getitem__
-            roles = {*find_columns(names, file.what, None, first_cell), *given}
+            roles = find_columns(names, file.what, file.columns, first_cell).keys()
         except InputError as error:
-            if not (given and has_stated):  # or else these may say which column is meant
-                text = line.decode("utf-8", "replace").rstrip("\r\n")
-                raise error.at(file.source.name, text=text) from None
-            roles = {"query", "doc"}
-        is_table = {"query", "doc"} <= roles or lists_of_sides(names, file.what)
-        if is_table and has_stated:
-            return Delimited(file.source, file.what, separator, names, behind, file.columns, first)
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            raise error.at(file.source.name, text=text) from None
+        is_stated = any(column in names for column in given)
+        if is_stated or {"query", "doc"} <= roles or lists_of_sides(names, file.what):
+            return Delimited(file, separator, names, behind)
     return None
 
 

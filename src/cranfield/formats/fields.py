@@ -106,17 +106,14 @@ def fields_of(
     if "distance" in given:  # a field of that name alone may hold similarities
         numbers[0] = "distance"
     for role in ("doc", *numbers):
-        wanted = field_of_role.get(role)
-        if role in given and wanted not in several[column] and wanted != column:
-            if role == "doc":
-                return {}, stated
-            continue  # a separate column, or none
-        field = wanted if wanted in several[column] else _named(free_fields, role, what)
-        if field is not None:
-            one = Field(column, str(field))
-            found[one.public], roles[COLUMNS[role].public] = one, one.public
-        elif role == "doc":
-            return {}, stated
+        name = field_of_role.get(role)
+        if name not in several[column] and (role not in given or name == column):
+            name = _named(free_fields, role, what)
+        if name in several[column]:  # else it is a separate column, or there is none
+            field = Field(column, str(name))
+            found[field.public], roles[COLUMNS[role].public] = field, field.public
+    if COLUMNS["doc"].public not in roles:
+        return {}, stated
     others = {COLUMNS[role].public: its for role, its in given.items()}
     return found, SideColumns({**others, **roles}, getattr(stated, "other_side", {}))
 

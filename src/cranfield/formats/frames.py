@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
@@ -14,13 +15,13 @@ from cranfield.errors import InputError
 from cranfield.formats.batches import BYTES, NamedColumns, refuse_bytes
 from cranfield.formats.block import SIZES, Cells, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, IDS, NO_COLUMN, ColumnsLike, What, plain_name
-from cranfield.formats.fields import Field, fields_of, objects_in
-from cranfield.formats.header import STATE_LISTS, list_columns, take_columns
-from cranfield.formats.identifiers import as_text, is_id
+from cranfield.formats.fields import fields_of, objects_in
+from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.identifiers import as_text
 from cranfield.formats.list_cells import holds_lists
 from cranfield.formats.objects import READ_ALREADY, refuse_lists_of_ids
 from cranfield.formats.systems import SYSTEMS
-from cranfield.formats.values import is_list_cell, is_number
+from cranfield.formats.values import is_number
 from cranfield.formats.write import number_column
 
 if TYPE_CHECKING:
@@ -56,15 +57,8 @@ def _is_lazy(data: object) -> TypeGuard[LazyTable]:
     return type(data).__module__.startswith("polars.lazyframe") and hasattr(data, "collect")
 
 
-class Dataset(Protocol):
-    """A table of Hugging Face's datasets."""
-
-    def with_format(self, name: str) -> Any:
-        """Return the table, with its rows in this format."""
-
-
-def _is_dataset(data: object) -> TypeGuard[Dataset]:
-    """Tell whether the object is a Dataset, not a stream of rows."""
+def _is_dataset(data: object) -> TypeGuard[Any]:
+    """Tell whether the object is a Dataset of Hugging Face, not a stream of rows."""
     is_theirs = type(data).__module__.startswith("datasets.")
     return is_theirs and hasattr(data, "with_format") and hasattr(data, "__len__")
 
@@ -84,12 +78,12 @@ class TableRows(NamedColumns):
             raise InputError("holds no rows", source=what.called)
         super().__init__(table.schema, what, stated, what.called, form)
         self.is_ranking = is_ranking
-        self._table, self._kind = table, form
+        self._table = table
         self.length = len(table)
 
     def beside(self, what: What, columns: ColumnsLike) -> "TableRows":
         """Return the rows of the same table with other columns."""
-        return TableRows(self._table, what, columns, self._kind)
+        return TableRows(self._table, what, columns, self.form)
 
     def batches(self, places: Sequence[int]) -> "Iterator[pa.RecordBatch]":
         """Yield the columns at these places in batches, which share the table's memory."""
@@ -129,28 +123,28 @@ def _refuse_sets(frame: Any, name: str, what: What) -> None:
 
 def _rows_of_columns(
     names: Sequence[str],
-    column_of: "Callable[[Role, int], pa.Array]",
-    cells_of: Callable[[str], Iterable[Any]],
+    column_of: "Callable[[Role, int, Errors], pa.Array]",
     what: What,
     stated: ColumnsLike | None,
+    errors: Errors,
     form: str,
     is_ranking: bool = False,
 ) -> TableRows:
     """Return the rows of the needed columns; `column_of` makes one from its role and place.
 
-    Columns that may name systems stay, too, as texts: `cells_of` returns their cells.
+    Columns that may name systems stay, too.
     """
     import pyarrow as pa
 
     found = take_columns(names, what, stated, what.called)
-    columns = {names[at]: column_of(role, at) for role, at in found.items()}
+    columns = {names[at]: column_of(role, at, errors) for role, at in found.items()}
     # By name, since the places of columns change below.
     by_name: dict[str, str | None] = {COLUMNS[role].public: names[at] for role, at in found.items()}
     by_name |= {name: None for name, column in (stated or {}).items() if column is NO_COLUMN}
-    for name in names:
+    for at, name in enumerate(names):
         if plain_name(name) in SYSTEMS and name not in columns:
-            cells = (cell if is_id(cell) else "" for cell in cells_of(name))
-            columns[name] = _texts(list(map(str, cells)))
+            with suppress(InputError):  # a field of dates
+                columns[name] = column_of("group", at, "skip")
     return TableRows(pa.table(columns, metadata=BYTES), what, by_name, form, is_ranking)
 
 
@@ -161,13 +155,10 @@ def array_rows(
     names = [str(name) for name in data.dtype.names or ()]
     flat = data.ravel()
 
-    def column(role: Role, at: int) -> "pa.Array":
+    def column(role: Role, at: int, errors: Errors) -> "pa.Array":
         return _arrow_column(flat[names[at]], names[at], role, what, errors)
 
-    def cells(name: str) -> Iterable[Any]:
-        return list(flat[name].tolist())
-
-    return _rows_of_columns(names, column, cells, what, stated, "structured array")
+    return _rows_of_columns(names, column, what, stated, errors, "structured array")
 
 
 def _arrow_column(
@@ -195,8 +186,6 @@ def _arrow_column(
         arrow = getattr(pa, wide.dtype.name)()
         return pa.Array.from_buffers(arrow, len(wide), [None, pa.py_buffer(wide)])
     if kind == "S":
-        import pyarrow as pa
-
         refuse_bytes(pa.array(values.tolist(), pa.binary()), name, what.called)
         return _texts(list(map(decode, values.tolist())))
     return _listed(values.tolist(), name, role, what, errors)
@@ -221,7 +210,7 @@ def _each(
         except InputError as error:
             if errors == "strict":
                 problem = f"row {i}: {error.problem}"
-                raise InputError(problem, source=what.called, hint=error.hint, kind=kind) from None
+                raise InputError(problem, source=what.called, kind=kind) from None
             found.append(none)
     return found
 
@@ -234,15 +223,9 @@ def _listed(values: Sequence[Any], name: str, role: Role, what: What, errors: Er
             return value
         raise InputError(f"expected a number in column {name!r}, got {value!r:.80}")
 
-    def identifier(value: Any) -> str:
-        try:
-            return as_text(value, where)
-        except InputError as error:
-            raise error.but(hint=STATE_LISTS if is_list_cell(value) else error.hint) from None
-
     if role in IDS:
         where = f"column {name!r}"
-        return _texts(_each(values, identifier, "", "id", what, errors))
+        return _texts(_each(values, lambda value: as_text(value, where), "", "id", what, errors))
     found = _each(values, number, np.nan, "number", what, errors)
     return number_column(np.array(found, np.float64))
 
@@ -285,10 +268,10 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
     columns = {"query": row[order], "doc": column[order], what.role: entries.data[order]}
     names = [COLUMNS[role].public for role in columns]
 
-    def arrow(role: Role, at: int) -> "pa.Array":
-        return _arrow_column(columns[role], names[at], role, what, "strict")
+    def arrow(role: Role, at: int, errors: Errors) -> "pa.Array":
+        return _arrow_column(columns[role], names[at], role, what, errors)
 
-    return _rows_of_columns(names, arrow, lambda name: (), what, None, "sparse matrix")
+    return _rows_of_columns(names, arrow, what, None, "strict", "sparse matrix")
 
 
 def is_row(data: object) -> bool:
@@ -335,17 +318,13 @@ def listed_rows(
 
         rows = _each(rows, values, [None] * n, "columns", what, errors)
 
-    def column(role: Role, at: int) -> "pa.Array":
+    def column(role: Role, at: int, errors: Errors) -> "pa.Array":
         field = _field(get(at if are_plain else names[at]), names[at])
         values = _each(rows, field, None, "columns", what, errors)
         return _listed(values, names[at], role, what, errors)
 
-    def cells(name: str) -> Iterable[Any]:
-        return (_or_none(get(name), row) for row in rows)
-
     is_ranking = are_plain and len(names) == 2
-    form = "rows" if get is itemgetter else "objects"
-    return _rows_of_columns(names, column, cells, what, stated, form, is_ranking)
+    return _rows_of_columns(names, column, what, stated, errors, "rows", is_ranking)
 
 
 class ObjectRows(Rows):
@@ -377,27 +356,17 @@ class ObjectRows(Rows):
         def where(first: int, row: int) -> tuple[None, str]:
             return None, f"row {first + row}: {self._data[first + row]!r:.120}"
 
-        fields = {role: self._fields.get(name) for role, name in self.lists.items()}
-        read = {
-            role: self._get(self.lists[role] if field is None else field.column)
-            for role, field in fields.items()
-        }
+        readers = list(map(self._reader, self.lists.values()))
         for begin in range(0, len(self._data), SIZES.lists):
             rows = self._data[begin : begin + SIZES.lists]
-            every = [self._held(read, fields, row) for row in rows]
-            yield Cells.of(self.lists, every, partial(where, begin))
+            cells = [_read_cells(readers, row) for row in rows]
+            yield Cells.of(self.lists, cells, partial(where, begin))
 
-    def _held(
-        self,
-        read: Mapping[Role, Callable[[Any], Any]],
-        fields: Mapping[Role, Field | None],
-        row: Any,
-    ) -> Sequence[Any] | InputError:
-        cells = ((fields[role], _or_none(one, row)) for role, one in read.items())
-        try:
-            return [cell if field is None else field.each(cell) for field, cell in cells]
-        except InputError as error:
-            return error
+    def _reader(self, name: str) -> Callable[[Any], Any]:
+        """Return a reader of a column, or of a field of the objects in its lists."""
+        field = self._fields.get(name)
+        read = self._get(name if field is None else field.column)
+        return lambda row: _or_none(read, row) if field is None else field.each(_or_none(read, row))
 
     def beside(self, what: What, columns: ColumnsLike) -> Rows:
         """Return the same rows with other columns."""
@@ -406,6 +375,13 @@ class ObjectRows(Rows):
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Raise an error: these rows are read as cells."""
         raise NotImplementedError
+
+
+def _read_cells(readers: Sequence[Callable[[Any], Any]], row: Any) -> Sequence[Any] | InputError:
+    try:
+        return [read(row) for read in readers]
+    except InputError as error:
+        return error
 
 
 def _or_none(read: Callable[[Any], Any], row: Any) -> Any:

@@ -46,12 +46,10 @@ def are_ids(keys: Iterable[Any]) -> bool:
 
 def as_text(key: object, where: str) -> str:
     """Return an id as text; InputError, which names `where`, for a key that cannot be an id."""
-    if not is_id(key):
-        if is_whole_decimal(key):
+    if not isinstance(key, str):
+        if is_id(key) or is_whole_decimal(key):
             return str(int(key))  # type: ignore[call-overload] # it is a whole number
         raise InputError(f"{where}: an id is a string or a whole number, got {key!r:.80}")
-    if not isinstance(key, str):
-        return str(int(key))  # type: ignore[call-overload] # it is a whole number
     if id_bytes(key) is None:
         if not key or "\0" in key:
             raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")

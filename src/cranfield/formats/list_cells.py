@@ -21,18 +21,11 @@ from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.arrow_lists import listed
 from cranfield.formats.batches import ID_TYPE, NUMBER_TYPE, ids_of, numbers_of, refuse_bytes
 from cranfield.formats.block import Block, Cells, DistanceRows, Errors, Faults, Load, Role, Rows
-from cranfield.formats.columns import (
-    COLUMNS,
-    FRACTIONS,
-    NAMES,
-    ColumnsLike,
-    What,
-    numbers_in,
-    plain_name,
-)
+from cranfield.formats.columns import COLUMNS, FRACTIONS, ColumnsLike, What, numbers_in
 from cranfield.formats.header import is_if_lists, may_split
 from cranfield.formats.identifiers import are_ids, id_bytes, is_whole_decimal
 from cranfield.formats.json_text import WrittenNumber
+from cranfield.formats.systems import refuse_mixture
 from cranfield.formats.values import NUMBER, is_list_cell, is_number, values_of
 from cranfield.notes import Note
 from cranfield.options import is_whole
@@ -92,6 +85,7 @@ class ListRows(Rows):
 
     def __init__(self, rows: Rows, what: What, stated: ColumnsLike | None) -> None:
         self._rows, self._what = rows, what
+        self.beside = rows.beside  # type: ignore[method-assign] # of the same table
         self.names, self.taken, self.lists = rows.names, rows.lists, rows.lists
         several = (name for name in rows.lists.values() if may_split(name, rows.names, stated))
         self._split = frozenset(several)  # the columns that may hold texts such as a;b
@@ -101,13 +95,9 @@ class ListRows(Rows):
         self.form += f" with lists in columns {', '.join(rows.lists.values())}"
         self.sources, self.is_text, self.length = rows.sources, rows.is_text, rows.length
         self.name: str = getattr(rows, "name", "") or rows.source.name  # type: ignore[attr-defined]
-        doc = rows.lists["doc"]
-        is_field = doc.rpartition(".")[0] in rows.names  # of objects in lists
-        self._is_named = may_split(doc, rows.names, stated) or is_if_lists(doc, what) or is_field
-
-    def beside(self, what: What, columns: ColumnsLike) -> Rows:
-        """Return the rows of the same table with other columns."""
-        return self._rows.beside(what, columns)
+        doc = rows.lists["doc"]  # its name says that it holds lists, or it is a field of objects
+        is_field = doc.rpartition(".")[0] in rows.names
+        self._is_named = doc in self._split or is_if_lists(doc, what) or is_field
 
     def blocks(self, wanted: Iterable[Role], errors: Errors) -> Iterator[Load]:
         """Yield the rows in blocks of whole queries."""
@@ -122,19 +112,11 @@ class ListRows(Rows):
             n_rows, n_documents = n_rows + len(taken.rows), n_documents + len(taken.docs)
             yield partial(self._block, cells, taken, faults)
         if not self._is_named:
-            self.notes = (self._lists_note(n_rows, n_documents),)
-
-    def _lists_note(self, n_rows: int, n_documents: int) -> Note:
-        """Return the note that a column called as if it held single ids was read as lists."""
-        name = self.lists["doc"]
-        text = (
-            f"Column {name!r:.80} of {self._what.called} holds lists: "
-            f"{number_of(n_rows, 'row')} became {number_of(n_documents, 'document')}."
-        )
-        if self._rows.is_text and plain_name(name) in NAMES["doc"]:
-            option = f"--{self._what.word}-columns doc_id={name}"
-            text += f" columns={{'doc_id': {name!r}}} ({option}) reads texts as ids."
-        return Note("list-cells", "info", text, count=n_rows)
+            text = (
+                f"Column {self.lists['doc']!r:.80} of {self._what.called} holds lists: "
+                f"{number_of(n_rows, 'row')} became {number_of(n_documents, 'document')}."
+            )
+            self.notes = (Note("list-cells", "info", text, count=n_rows),)
 
     def _block(self, cells: Cells, taken: "_Taken", faults: Faults) -> Block:
         of = np.repeat(np.arange(len(taken.rows)), taken.lengths)
@@ -194,8 +176,8 @@ class ListRows(Rows):
             return None
         if None in lists:
             return None
-        every = list(chain.from_iterable(one for one in lists if one))
-        return every, np.array([len(one) for one in lists if one is not None], np.int64)
+        lengths = np.array([len(cells) for cells in lists if cells is not None], np.int64)
+        return list(chain.from_iterable(filter(None, lists))), lengths
 
     def _carefully(
         self, cells: Cells, roles: Sequence[Role], seen: Set[bytes], faults: Faults
@@ -207,9 +189,11 @@ class ListRows(Rows):
         }
         rows: list[int] = []
         queries: list[bytes] = []
-        above = {*seen} if self._what is What.RUN else set()
+        above = {*seen}
         docs: list[list[bytes]] = []
-        numbers: dict[Role, list[Any]] = {role: [] for role in roles}
+        numbers = {
+            role: [np.zeros(0, np.float64 if role in FRACTIONS else np.int64)] for role in roles
+        }
         for row, values in enumerate(zip(*columns.values(), strict=True)):
             held = dict(zip(columns, values, strict=True))
             try:
@@ -223,8 +207,6 @@ class ListRows(Rows):
                     )
             except InputError as error:
                 if isinstance(error, DuplicateError):
-                    from cranfield.formats.systems import refuse_mixture
-
                     refuse_mixture(self)
                 line, text = cells.where(row)
                 faults.add(error.kind, partial(error.at, self.name, line, text))
@@ -236,16 +218,12 @@ class ListRows(Rows):
             docs.append(its)
             for role in roles:
                 numbers[role].append(beside[role])
-        none = {role: np.zeros(0, np.float64 if role in FRACTIONS else np.int64) for role in roles}
         return _Taken(
             np.array(rows, np.int64),
             queries,
             np.array(list(map(len, docs)), np.int64),
             Ids.of(list(chain.from_iterable(docs))),
-            {
-                role: np.concatenate([one for one in numbers[role] if len(one)] or [none[role]])
-                for role in roles
-            },
+            {role: np.concatenate(numbers[role]) for role in roles},
         )
 
     def _apart(
@@ -278,18 +256,11 @@ class ListRows(Rows):
                 hint="Both lists of a row must have the same length.",
                 kind="columns",
             )
-        numbers = list(map(_number, given))
-        values = values_of("score" if role in FRACTIONS else role, numbers)
+        values = _numbers_in(given, role)
         if values is None:
-            kind = COLUMNS[role].kind
-            as_score = "score" if role in FRACTIONS else role
-            wrong = next(
-                one
-                for one, n in zip(given, numbers, strict=True)
-                if values_of(as_score, [n]) is None
-            )
-            problem = f"expected a {kind} as the {role} in column {name!r}, got {wrong!r:.80}"
-            raise InputError(problem, kind="number")
+            wrong = next(cell for cell in given if _numbers_in([cell], role) is None)
+            expected = f"expected a {COLUMNS[role].kind} as the {role} in column {name!r}"
+            raise InputError(f"{expected}, got {wrong!r:.80}", kind="number")
         return values
 
     def _several(self, cell: Any, name: str, *, is_ranked: bool) -> list[Any] | None:
@@ -301,10 +272,9 @@ class ListRows(Rows):
             raise InputError(f"column {name!r} holds a set, which has no order", kind="columns")
         if isinstance(cell, list | tuple | Set):
             several = list(cell)
-            return several if not several else [*_no_object(several[0], name), *several[1:]]
+            return [*_no_object(several[0], name), *several[1:]] if several else []
         if getattr(cell, "ndim", 0) == 1:
-            found: list[Any] = cell.tolist()
-            return found
+            return list(cell.tolist())
         if cell is None or (isinstance(cell, float) and math.isnan(cell)):
             return None
         if not isinstance(cell, str) or isinstance(cell, WrittenNumber):
@@ -316,15 +286,13 @@ class ListRows(Rows):
             return _listed(text, name)
         if name not in self._split:
             return [cell]
-        if ";" in text:
-            return [one.strip() for one in text.split(";")]
-        if "," in text:
+        if "," in text and ";" not in text:
             raise InputError(
                 f"column {name!r} holds {text!r:.60}: is this one id or several?",
                 hint='Write several ids as a;b or ["a", "b"], and one id with a comma as ["a,b"].',
                 kind="columns",
             )
-        return [text]
+        return [part.strip() for part in text.split(";")]
 
 
 class _Taken(NamedTuple):

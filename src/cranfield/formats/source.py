@@ -28,7 +28,7 @@ Path = str | os.PathLike[str]
 
 _HANDLES = "/proc/self/fd"  # the open files of this process, on Linux
 
-_MANY, _MOST_EXPANDED = 1 << 24, 200  # bytes in memory, and how often the stored ones
+_MANY, _MOST_EXPANDED = 1 << 22, 200  # bytes in memory, and how often the stored ones
 
 # The size of a file in bytes, when it was last modified, in nanoseconds, and its inode.
 Version = tuple[int, int, int]
@@ -91,8 +91,7 @@ class Source:
     @property
     def name_parts(self) -> tuple[str, str]:
         """The file's name and its suffix, without a suffix of compression."""
-        path = local_path(self.path)
-        path = self.name.partition("?")[0] if URL.match(path) else path
+        path = self._place() or self.name.partition("?")[0]
         root, suffix = os.path.splitext(os.path.basename(path))
         return os.path.splitext(root) if suffix.lower() in compression.SUFFIXES else (root, suffix)
 
@@ -113,11 +112,8 @@ class Source:
 
     def start(self, n_bytes: int) -> bytes:
         """Return the first `n_bytes` bytes, decompressed."""
-        found = b""
         with self.open() as stream:
-            while len(found) < n_bytes and (piece := stream.read(n_bytes - len(found))):
-                found += piece
-        return found
+            return io.BufferedReader(KeptOpen(stream)).read(n_bytes)
 
     @contextlib.contextmanager
     def open(self, *, heard: bool = False) -> Iterator[IO[bytes]]:
@@ -151,11 +147,8 @@ class Source:
         with contextlib.suppress(InputError, OSError, ValueError):
             if self._comes_once():
                 return None
-        found = hashlib.sha256()
         with self._stored() as (stored, _):
-            while piece := stored.read(1 << 20):
-                found.update(piece)
-        return found.hexdigest()
+            return hashlib.file_digest(stored, "sha256").hexdigest()  # type: ignore[arg-type]
 
     @contextlib.contextmanager
     def seekable(self) -> "Iterator[pa.NativeFile]":

@@ -10,13 +10,6 @@ from cranfield.formats.block import Rows, joined
 from cranfield.formats.columns import NO_COLUMN, What, plain_name
 
 SYSTEMS = ("system", "run", "run_name", "retriever", "model", "method")
-# What a table is called in pandas, by the first words of what it was read as (`Rows.form`).
-_FRAMES = {
-    "pandas table": "frame",
-    "polars table": "frame.lazy().collect().to_pandas()",
-    "pyarrow table": "table.to_pandas()",
-    "rows": "pandas.DataFrame(rows)",
-}
 
 
 def refuse_mixture(rows: Rows) -> None:
@@ -26,9 +19,9 @@ def refuse_mixture(rows: Rows) -> None:
     """
     table: Rows = getattr(rows, "of", rows)  # of which these are a part
     if table.mixtures is None:
-        others = (name for name in table.names if name not in table.taken.values())
-        names = [name for name in others if plain_name(name) in SYSTEMS]
-        table.mixtures = [error for name in names if (error := _mixture_error(table, name))]
+        names = [name for name in table.names if plain_name(name) in SYSTEMS]
+        errors = [_mixture_error(table, name) for name in names if name not in table.taken.values()]
+        table.mixtures = list(filter(None, errors))
     for error in table.mixtures:
         raise error
 
@@ -42,14 +35,15 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
         table = rows.beside(What.QRELS, columns)
         if table.lists:  # in the column of systems: these are not ids
             return None
-        block = joined([load() for load in table.blocks(() if rows.lists else ("group",), "skip")])
+        block = joined([load() for load in table.blocks(table.numbers & {"group"}, "skip")])
     except InputError:  # two columns have that name, or no row of it can be read
         return None
     system = block.columns.get("group", block.doc)
     number = system.numbers().tolist()
-    keys = [block.query.numbers()] if rows.lists else [block.query.numbers(), block.doc.numbers()]
-    first_row_of_key: dict[tuple[int, ...], int] = {}
-    for row, key in enumerate(zip(*(key.tolist() for key in keys), strict=True)):
+    docs = block.query if rows.lists else block.doc
+    keys = zip(block.query.numbers().tolist(), docs.numbers().tolist(), strict=True)
+    first_row_of_key: dict[tuple[int, int], int] = {}
+    for row, key in enumerate(keys):
         first = first_row_of_key.setdefault(key, row)
         if number[first] != number[row]:
             break
@@ -62,18 +56,11 @@ def _mixture_error(rows: Rows, column: str) -> InputError | None:
         f"column {column!r} has {len({*number}):,} values, and {subject} occurs under "
         f"{decode(system[first])!r:.80} and under {decode(system[row])!r:.80}"
     )
-    error = block.error(row, problem, _split_hint(rows, column), DuplicateError)
-    return error if rows.sources else error.at(getattr(rows, "name", None))
-
-
-def _split_hint(rows: Rows, column: str) -> str:
-    """Return how to make a table of each system, of which all or one can be given in its place."""
-    form = rows.form.partition(" with ")[0]
-    if form == "Spark run":
-        return f"If these are systems, state their column: by={column!r}."
     hint = (
         f"If these are systems, give a {'file' if rows.sources else 'table'} of each, or of one, "
-        "in its place (if not, leave that column out)"
+        "in its place. If not, leave that column out."
     )
-    frame = _FRAMES.get(form)
-    return f"{hint}; with pandas: dict(iter({frame}.groupby({column!r})))" if frame else f"{hint}."
+    if rows.form.startswith("Spark run"):
+        hint = f"If these are systems, state their column: by={column!r}."
+    error = block.error(row, problem, hint, DuplicateError)
+    return error if rows.sources else error.at(getattr(rows, "name", None))

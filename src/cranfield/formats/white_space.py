@@ -143,7 +143,6 @@ class WhiteSpace(Lines):
 
 _COLUMN = re.compile(rb"\S+")
 _BLANKS_HINT = "Write such ids in CSV, JSON, Parquet or Arrow."
-_LONG = 1 << 16  # for a longer line, a list of its columns may take 40 times its memory
 
 
 def _as_it_is(raw: Bytes) -> Bytes:
@@ -156,19 +155,12 @@ def _single_spaces(raw: Bytes) -> Bytes:
 
 
 def _respaced(raw: Bytes) -> Bytes:
-    lines = [
-        b" ".join(line.split()) if len(line) < _LONG else _respaced_long(line)
-        for line in _BLANK_LINES.sub(b"\n", raw.tobytes()).splitlines()
-        if is_data(line) or _HASH_WORD.match(line)  # which may be a row
-    ]
-    return np.frombuffer(b"\n".join([*lines, b""]), np.uint8)
-
-
-def _respaced_long(line: bytes) -> bytes:
-    line = line.strip().translate(_TO_SPACES)
-    while b"  " in line:
-        line = line.replace(b"  ", b" ")
-    return line
+    text = _BLANK_LINES.sub(b"\n", raw.tobytes()).translate(_TO_SPACES)
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    lines = map(bytes.strip, text.splitlines())
+    rows = [line for line in lines if is_data(line) or _HASH_WORD.match(line)]  # maybe rows
+    return np.frombuffer(b"\n".join([*rows, b""]), np.uint8)
 
 
 def _is_clean(raw: Bytes, n_columns: int, n_rows: int) -> bool:

@@ -7,7 +7,7 @@ the two sides have anything in common is looked at once all parts have met. So t
 and notes are those of one evaluation in memory, to the last bit.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, pairwise
@@ -291,6 +291,7 @@ class _Meetings(Met):
         else:
             ids = [piece.ids for piece in pieces if piece.ids is not None]
             self._order, self.query_ids = _in_order(ids)
+        self.n_queries, self.n_hits = self.seen.n_queries, self.seen.n_hits
 
     def _column(self, columns: Iterable[Any]) -> Any:
         """Put the rows of the pieces together, in the order of the queries."""
@@ -315,13 +316,13 @@ class _Meetings(Met):
         found: list[Any] = [one.ends for one in self._pieces if one.ends is not NO_ENDS]
         return found[0].joined(found, self._column) if found else NO_ENDS
 
-    @property
+    @cached_property
     def answered(self) -> Bools:
         """For which of the averaged queries something was retrieved: (n_queries,)."""
         found: Bools = self._column(piece.answered for piece in self._pieces)
         return found
 
-    @property
+    @cached_property
     def has_relevant(self) -> Bools:
         """Which of the averaged queries have a document of a grade above 0: (n_queries,)."""
         found: Bools = self._column(piece.has_relevant for piece in self._pieces)
@@ -341,24 +342,24 @@ class _Meetings(Met):
         left_out = self.seen.left_out.count + self.qrels.left_out.count
         return replace(found, rows_left_out=left_out)
 
-    @property
+    @cached_property
     def are_whole(self) -> bool:
         """Whether all grades are whole numbers."""
         return all(piece.are_whole for piece in self._pieces)
 
-    @property
+    @cached_property
     def not_averaged(self) -> Mapping[str, int]:
         """How many queries of the qrels are not averaged, by a key of WHY."""
         names = self._pieces[0].not_averaged
         return {name: sum(one.not_averaged[name] for one in self._pieces) for name in names}
 
     @cached_property
-    def unknown(self) -> list[bytes]:
+    def unknown(self) -> Collection[bytes]:
         """The queries of the run that have no judgments."""
         every = (Ids.of_packed(piece.unknown) for piece in self._pieces)
         return [query for ids in every for query in ids.to_list()]
 
-    @property
+    @cached_property
     def missing(self) -> Sequence[str]:
         """The queries of the qrels that the run lacks."""
         return _in_order([piece.missing for piece in self._pieces])[1]

@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.columnar import columnar_form, whole_table
 from cranfield.formats.columns import plain_name
+from cranfield.formats.compression import KeptOpen
 from cranfield.formats.frames import arrow_table, is_table
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.source import Source
-from cranfield.formats.text import BYTE_ORDER_MARK, refuse_binary
+from cranfield.formats.text import refuse_binary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -219,50 +220,24 @@ def text_of(source: Source) -> str:
 
 
 def text_lines(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file, as `raw_lines` does; InputError if it is not UTF-8."""
-    for number, line in raw_lines(source):
-        yield number, as_utf8(source, line)
-
-
-def as_utf8(source: Source, raw: bytes) -> str:
-    """Return bytes of a file as text; InputError if they are not UTF-8."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8", source=source.name) from None
-
-
-def raw_lines(source: Source) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a text file, with their ends, each with its number, from 1.
 
-    Where very many lines in one place are blank, as millions may be in a small compressed file,
-    they are left out.
+    Raises InputError if it is not UTF-8, or far larger than its compressed file.
     """
+    n_bytes = 0
+
+    def count_bytes(n: int) -> None:
+        nonlocal n_bytes
+        n_bytes += n
+        source.refuse_expansion(n_bytes)
+
     refuse_binary(source, source.start(4096))
     with source.open(heard=True) as stream:
-        number, n_bytes = 1, 0
-        pieces = [stream.read(3).removeprefix(BYTE_ORDER_MARK)]  # of lines without their end
-        while True:
-            piece = stream.read(_PIECE)
-            n_bytes += len(piece)
-            source.refuse_expansion(n_bytes)
-            end = piece.rfind(b"\n") + 1
-            if piece and not end:
-                pieces.append(piece)
-                continue
-            block, pieces = b"".join([*pieces, piece[:end]]), [piece[end:]]
-            if block.strip(b" \r\n"):
-                lines = block.splitlines(keepends=True)
-                yield from enumerate(lines, number)
-                number += len(lines)
-            else:
-                number += block.count(b"\n")
-                n_bytes -= len(block)
-            if not piece:
-                return
-
-
-_PIECE = 1 << 14  # bytes
+        buffer = io.BufferedReader(KeptOpen(stream, count_bytes))
+        try:
+            yield from enumerate(io.TextIOWrapper(buffer, "utf-8-sig", newline=""), 1)
+        except UnicodeDecodeError:
+            raise InputError("is not text in UTF-8", source=source.name) from None
 
 
 def number_of(value: Any) -> float | None:
@@ -353,18 +328,20 @@ def text_table(name: str, text: str, form: Form) -> Table:
     return _Text(name, lambda: enumerate(io.StringIO(text, newline=""), 1), form).table()
 
 
+def _find_line(read_lines: ReadLines, number: int) -> tuple[int, str]:
+    """Return a line's number and text; the text is empty if there is no such line."""
+    return number, next((line for n, line in read_lines() if n == number), "")
+
+
 class _Text(Origin):
     """Lines of fields with a separator or white space between them; errors have their number."""
 
     def __init__(self, name: str, read_lines: ReadLines, form: Form) -> None:
-        super().__init__(name, self._find_line)
+        super().__init__(name, partial(_find_line, read_lines))
         self._form, self._read_lines = form, read_lines
         first = next((line for _, line in read_lines() if line.strip()), "")
         self._separator = next((one for one in form.separators if one in first), "")
         self._quoted = bool(self._separator)
-
-    def _find_line(self, number: int) -> tuple[int, str]:
-        return number, next((line for n, line in self._read_lines() if n == number), "")
 
     def table(self) -> Table:
         """Return the lines as rows; the first one names the columns if the form says so."""
@@ -394,7 +371,7 @@ class _Text(Origin):
 
         def where(row: int) -> tuple[int, str]:
             line, _ = next(islice(self._records(), row + has_header, None))
-            return self._find_line(line)
+            return _find_line(self._read_lines, line)
 
         return Table(self.name, names, columns, where, bare=not has_header)
 
@@ -428,15 +405,13 @@ _split = re.compile(r"[^ \t\n\r\f\v]+").findall
 
 
 def _of_json(name: str, read_lines: ReadLines, form: Form) -> Table | Document:
-    lines = [*read_lines()]
-    lines.append((lines[-1][0] + 1, ""))
-    origin = Origin(name, lines.__getitem__)
+    origin = Origin(name, lambda row: _find_line(read_lines, row + 1))
     try:
-        value = _decode("".join(line for _, line in lines))
+        value = _decode("".join(line for _, line in read_lines()))
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise origin.error(error.lineno - 1, f"is not valid JSON: {error}") from None
-        lines = [one for one in lines if one[1].strip()]
+        lines = [(number, line) for number, line in read_lines() if line.strip()]
         origin = Origin(name, lines.__getitem__)
         rows = [_object_of(line, origin, i) for i, (_, line) in enumerate(lines)]
         return _table_of(rows, name, origin.where)

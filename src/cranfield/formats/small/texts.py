@@ -18,9 +18,7 @@ from cranfield.formats.small.read import (
     Form,
     ReadLines,
     Table,
-    as_utf8,
     first_character,
-    raw_lines,
     read_table,
     text_lines,
     text_rows,
@@ -183,48 +181,45 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 
 def _sieved(source: Source, wanted: Collection[str], ids: Sequence[str]) -> ReadLines:
     """Return what reads a file's lines, without those of other ids if each line is a row."""
-    lines = raw_lines(source)
-    first_line = next(lines, (1, b""))
+    lines = text_lines(source)
+    first_line = next(lines, (1, ""))
     is_wanted = _sieve(first_line[1], wanted, ids)
     if is_wanted is None:
         return partial(text_lines, source)
     wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1]))]
-    texts = [(number, as_utf8(source, line)) for number, line in wanted_lines]
-    return lambda: texts
+    return lambda: wanted_lines
 
 
-def _sieve(
-    first: bytes, wanted: Iterable[str], ids: Sequence[str]
-) -> Callable[[bytes], bool] | None:
+def _sieve(first: str, wanted: Iterable[str], ids: Sequence[str]) -> Callable[[str], bool] | None:
     """Return a test whether a line may have a wanted id, from the first line of a file.
 
     None if an id's text may span several lines.
     """
-    raw = {one.encode("utf-8", "surrogateescape") for one in wanted}
-    if first.lstrip()[:1] == b"{":
+    wanted_ids = set(wanted)
+    if first.lstrip()[:1] == "{":
         try:
             plain = {plain_name(name): name for name in json.loads(first)}
         except ValueError:  # an object that continues
             return None
         # The id at the beginning of a line, as in all lines of BEIR's files.
-        key = re.escape(next((plain[name] for name in ids if name in plain), "_id").encode())
-        first_id = re.compile(rb'\s*\{\s*"' + key + rb'"\s*:\s*"([^"\\]*)"\s*[,}]')
-        spelled = {*raw, *(json.dumps(one)[1:-1].encode() for one in wanted)}
+        key = re.escape(next((plain[name] for name in ids if name in plain), "_id"))
+        first_id = re.compile(r'\s*\{\s*"' + key + r'"\s*:\s*"([^"\\]*)"\s*[,}]')
+        spelled = {*wanted_ids, *(json.dumps(name)[1:-1] for name in wanted_ids)}
         # An escaped character may be spelled in many ways.
-        anywhere = re.compile(b"|".join([*map(re.escape, sorted(spelled)), rb"\\u|\\/"]))
+        anywhere = re.compile("|".join([*map(re.escape, sorted(spelled)), r"\\u|\\/"]))
 
-        def of_object(line: bytes) -> bool:
+        def of_object(line: str) -> bool:
             at = first_id.match(line)
-            return at[1] in raw if at else anywhere.search(line) is not None
+            return at[1] in wanted_ids if at else anywhere.search(line) is not None
 
         return of_object
-    if b"\t" in first and b'"' not in first and first.lstrip()[:1] not in (b"[", b"<"):
-        names = [plain_name(one) for one in first.decode("utf-8", "replace").split("\t")]
+    if "\t" in first and '"' not in first and first.lstrip()[:1] not in ("[", "<"):
+        names = [plain_name(one) for one in first.split("\t")]
         at = next((names.index(one) for one in ids if one in names), 0)
 
-        def of_fields(line: bytes) -> bool:
-            fields = line.split(b"\t", at + 1)
-            return len(fields) <= at or fields[at].strip().strip(b'"') in raw
+        def of_fields(line: str) -> bool:
+            fields = line.split("\t", at + 1)
+            return len(fields) <= at or fields[at].strip(" \r\n\v\f").strip('"') in wanted_ids
 
         return of_fields
     return None
