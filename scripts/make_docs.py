@@ -23,8 +23,8 @@ from typing import Any
 import transcripts
 from api_pages import api_pages
 from command_pages import command_pages
-from cranfield.scoring.conventions import CONVENTIONS
-from cranfield.scoring.rule import Convention
+from cranfield.extensions.tools.conventions import CONVENTIONS
+from cranfield.extensions.tools.rule import Convention
 from measure_pages import measure_pages, weight_pictures
 
 from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse

@@ -11,7 +11,7 @@ from typing import Any
 
 # Verb -> families of options that it takes beside its own. Each family of `evaluate` may wrap what
 # scores runs; the outermost wrapper comes last.
-_FAMILIES = {
+FAMILIES = {
     "evaluate": (
         "scale.options:Dealing",
         "tools.options:Convening",
@@ -20,7 +20,7 @@ _FAMILIES = {
 }
 
 # Kind of thing -> its name -> its place.
-_ENTRIES = {
+ENTRIES = {
     "gate test": {"bounded": "bounded.test:Bounded"},
     "columns of compare": {"unjudged": "whatif.columns:Unjudged"},
     "remark of explain": {"whatif": "whatif.sentences:WhatIf"},
@@ -47,22 +47,27 @@ PAIR_VALUES = {
     ),
 }
 
+# Extension -> other extensions that it may import.
+USES = {
+    "seeds": ("clusters",),
+}
+
 
 def entry_names(kind: str) -> tuple[str, ...]:
     """Return the names of the things of a kind that extensions add."""
-    return tuple(_ENTRIES[kind])
+    return tuple(ENTRIES[kind])
 
 
 @cache
 def load_entry(kind: str, name: str) -> Any:
     """Return a thing that an extension adds, by its kind and name."""
-    return _load(_ENTRIES[kind][name])
+    return _load(ENTRIES[kind][name])
 
 
 @cache
 def load_families(verb: str) -> tuple[type[Any], ...]:
     """Return the families of options that extensions add to a verb."""
-    return tuple(_load(place) for place in _FAMILIES[verb])
+    return tuple(_load(place) for place in FAMILIES[verb])
 
 
 def _load(place: str) -> Any:

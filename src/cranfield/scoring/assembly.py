@@ -12,7 +12,7 @@ from cranfield.data.qrels import Qrels
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import plain
-from cranfield.scoring.job import NO_ENDS, Ends
+from cranfield.scoring.ends import NO_ENDS, Ends
 from cranfield.scoring.scores import Scores
 from cranfield.version import __version__
 

@@ -22,7 +22,8 @@ from cranfield.options import checked, flag, refuse_others, takes
 from cranfield.progress import Watching, WatchingOptions, watched
 from cranfield.scoring.arguments import Reading, ReadingOptions, Threads, arranged
 from cranfield.scoring.assembly import Assembly
-from cranfield.scoring.job import NO_ENDS, EndsOptions, Job, Scored, Way
+from cranfield.scoring.ends import NO_ENDS, EndsOptions
+from cranfield.scoring.job import Job, Scored, Way
 from cranfield.scoring.scores import Scores, Systems
 
 if TYPE_CHECKING:

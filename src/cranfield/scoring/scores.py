@@ -19,7 +19,7 @@ from cranfield.notes import Note, lines_of, merged
 from cranfield.render.numbers import as_counted, number_of, or_none
 from cranfield.render.shown import Shown, arrow_column
 from cranfield.render.table import Table
-from cranfield.scoring.job import NO_ENDS, Ends
+from cranfield.scoring.ends import NO_ENDS, Ends
 
 if TYPE_CHECKING:
     import pyarrow as pa

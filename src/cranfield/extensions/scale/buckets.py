@@ -40,7 +40,8 @@ from cranfield.notes import Note
 from cranfield.progress import of_files, steps
 from cranfield.render.numbers import bytes_of, number_of
 from cranfield.scoring.assembly import Assembly
-from cranfield.scoring.job import NO_ENDS, Ends, EndsOptions, Job, Scored
+from cranfield.scoring.ends import NO_ENDS, Ends, EndsOptions
+from cranfield.scoring.job import Job, Scored
 from cranfield.scoring.scores import Systems
 
 

@@ -56,7 +56,7 @@ from cranfield.measures import Measure, Plan
 from cranfield.notes import Note
 from cranfield.progress import steps
 from cranfield.render.numbers import plain
-from cranfield.scoring.job import Ends
+from cranfield.scoring.ends import Ends
 
 
 @dataclass(frozen=True, eq=False)

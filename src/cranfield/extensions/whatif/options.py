@@ -7,7 +7,8 @@ from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.measures import Measure
 from cranfield.options import flag, option
-from cranfield.scoring.job import Ends, EndsOptions, Scorer, ScoringOptions
+from cranfield.scoring.ends import Ends, EndsOptions
+from cranfield.scoring.job import Scorer, ScoringOptions
 
 
 @dataclass(frozen=True, kw_only=True)
