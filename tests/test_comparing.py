@@ -36,7 +36,7 @@ from cranfield.comparison.corrections import (
 )
 from cranfield.comparison.effects import cliff
 from cranfield.comparison.flips import Paired
-from cranfield.comparison.power import detectable
+from cranfield.comparison.needed import detectable
 from cranfield.comparison.result import Pair
 from cranfield.comparison.significance import (
     Moments,

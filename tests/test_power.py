@@ -9,7 +9,7 @@ from helpers.commands import invoke
 from scipy import stats
 
 from cranfield import OptionError, detectable, power, queries_needed
-from cranfield.comparison.power import MOST_QUERIES, queries_for
+from cranfield.comparison.needed import MOST_QUERIES, queries_for
 from cranfield.comparison.settings import Design
 
 

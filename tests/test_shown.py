@@ -50,8 +50,8 @@ from cranfield import (
     with_texts,
 )
 from cranfield.cli import cli
-from cranfield.comparison.power import Experiment
 from cranfield.errors import printable
+from cranfield.extensions.power.power import Experiment
 from cranfield.extensions.tools.conventions import CONVENTIONS
 from cranfield.extensions.tools.rule import Conventions
 from cranfield.render.shown import FORMS, Shown

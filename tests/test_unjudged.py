@@ -31,10 +31,11 @@ from cranfield import (
     read_run,
 )
 from cranfield.arrays.ranked import Floats, ratio
+from cranfield.comparison.alignment import judged_measure
 from cranfield.data.judged import Judged
 from cranfield.errors import NothingSharedError
 from cranfield.extensions.whatif.extremes import Ratio
-from cranfield.extensions.whatif.joint_bounds import PairBounds, judged_measure, pair_bounds
+from cranfield.extensions.whatif.joint_bounds import PairBounds, pair_bounds
 from cranfield.measures import measure as register
 
 OF_USERS = (

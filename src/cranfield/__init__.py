@@ -28,7 +28,8 @@ _NAMES = {
     "comparison.intervals": "Intervals intervals",
     "comparison.macro": "CollectionComparison compare_collections",
     "comparison.powered_result": "PoweredMean PredictionPowered",
-    "comparison.power": "detectable power queries_needed seeds_needed",
+    "comparison.needed": "detectable",
+    "extensions.power.power": "power queries_needed seeds_needed",
     "comparison.verdict": "Gate GateFailed Verdict",
     "data.lists": "Graded GradedSystems grades",
     "data.qrels": "Qrels read_qrels",
@@ -80,12 +81,9 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.intervals import intervals as intervals
     from cranfield.comparison.macro import CollectionComparison as CollectionComparison
     from cranfield.comparison.macro import compare_collections as compare_collections
+    from cranfield.comparison.needed import detectable as detectable
     from cranfield.comparison.paper_table import PaperTable as PaperTable
     from cranfield.comparison.paper_table import paper_table as paper_table
-    from cranfield.comparison.power import detectable as detectable
-    from cranfield.comparison.power import power as power
-    from cranfield.comparison.power import queries_needed as queries_needed
-    from cranfield.comparison.power import seeds_needed as seeds_needed
     from cranfield.comparison.powered_result import PoweredMean as PoweredMean
     from cranfield.comparison.powered_result import PredictionPowered as PredictionPowered
     from cranfield.comparison.verdict import Gate as Gate
@@ -109,6 +107,9 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.explanation.mean import MeanExplanation as MeanExplanation
     from cranfield.explanation.queries import QueryDifferences as QueryDifferences
     from cranfield.explanation.query import Explanation as Explanation
+    from cranfield.extensions.power.power import power as power
+    from cranfield.extensions.power.power import queries_needed as queries_needed
+    from cranfield.extensions.power.power import seeds_needed as seeds_needed
     from cranfield.extensions.scale.tally import Tally as Tally
     from cranfield.extensions.scale.tally import Totals as Totals
     from cranfield.extensions.tools.side_by_side import SideBySide as SideBySide

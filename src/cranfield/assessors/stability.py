@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cranfield.arrays.products import product
 from cranfield.arrays.ranked import Floats, Ints, mean, means
-from cranfield.comparison.products import product
 from cranfield.comparison.significance import t_p
 from cranfield.measures import Measure
 from cranfield.orderings.coefficients import kendall, rounded

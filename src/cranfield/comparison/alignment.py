@@ -35,10 +35,10 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
 from cranfield.extensions.clusters.clusters import clusters_of
-from cranfield.extensions.whatif.joint_bounds import judged_measure
 from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse_all
+from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
 from cranfield.render.numbers import some
 from cranfield.scoring.arguments import Reading, arranged, check_scores
@@ -461,3 +461,11 @@ def _queries(
             text = f"{n:,} of {len(every):,} queries without a score: counted as 0."
             notes.append(Note("without-score", "info", text, n, name))
     return tuple(sorted(every, key=encode)), notes
+
+
+def judged_measure(measure: Measure) -> Measure:
+    """Return the share of what a measure looks at that is judged: Judged@10 beside nDCG@10.
+
+    Of the whole ranking where a measure is not cut at a rank.
+    """
+    return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cranfield.arrays.products import blocks
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.flips import SEED, Paired
-from cranfield.comparison.products import blocks
 from cranfield.progress import parts
 
 PERMUTATIONS = 10_000

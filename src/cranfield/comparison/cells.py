@@ -16,8 +16,8 @@ from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.judged_share import judged_shares
 from cranfield.comparison.letters import letters
 from cranfield.comparison.mean_interval import mean_intervals, on_intervals
+from cranfield.comparison.needed import detectable
 from cranfield.comparison.pair_tests import Sample, Tested
-from cranfield.comparison.power import detectable
 from cranfield.comparison.remarks import remarks_on
 from cranfield.comparison.result import Change, Pair, Result, System, listed, verdicts
 from cranfield.comparison.scale import cut, ends_of, is_geometric, logs, range_of

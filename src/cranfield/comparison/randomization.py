@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from cranfield.arrays.products import CELLS, blocks
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.arrays.threads import in_threads
 from cranfield.comparison.flips import Flips, Paired, Part, n_kept, signed_sums
-from cranfield.comparison.products import CELLS, blocks
 
 _TIMES = 32  # blocks whose memory the sums under all flips may take: 256 MB
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cranfield.arrays.products import blocks, product
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.flips import FLIPS, SEED, Flips, Paired
-from cranfield.comparison.products import blocks, product
 from cranfield.comparison.randomization import sign_flip
 from cranfield.progress import parts
 from cranfield.scoring.scores import TIE as TIE

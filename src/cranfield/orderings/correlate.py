@@ -6,8 +6,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from cranfield.arrays.products import product
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.products import product
 from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,

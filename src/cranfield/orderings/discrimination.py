@@ -7,10 +7,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from cranfield.arrays.products import product
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.flips import Flips
-from cranfield.comparison.products import product
 from cranfield.comparison.settings import (
     BINS,
     Alignment,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cranfield.arrays.products import blocks, product
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.products import blocks, product
 
 BETS = 100
 _SHARES = (np.arange(BETS) + 0.5) / BETS  # of the most that cannot lose everything

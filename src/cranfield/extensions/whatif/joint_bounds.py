@@ -276,14 +276,6 @@ def joint_bounds(
     )
 
 
-def judged_measure(measure: Measure) -> Measure:
-    """Return the share of what a measure looks at that is judged: Judged@10 beside nDCG@10.
-
-    Of the whole ranking where a measure is not cut at a rank.
-    """
-    return Measure("Judged", measure.cutoff if isinstance(measure.cutoff, Depth) else None)
-
-
 def pair_bounds(
     qrels: Qrels,
     runs: Mapping[str, Run],
