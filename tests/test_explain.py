@@ -561,7 +561,7 @@ def test_what_cannot_be_explained_is_refused() -> None:
 
 def test_wrong_options_and_queries() -> None:
     options = [option.name for option in fields(Judging)]
-    known = ", ".join(["convention", "errors", "columns", *options, "progress"])
+    known = ", ".join(["errors", "columns", *options, "convention", "progress"])
     wrong: list[dict[str, Any]] = [{"tie": "best"}, {"bounds": True}]
     for query in ("q1", None):
         for option in wrong:

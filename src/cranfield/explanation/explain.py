@@ -13,7 +13,7 @@ from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.queries import QueryDifferences
 from cranfield.explanation.query import Explanation
 from cranfield.explanation.scene import Scene
-from cranfield.extensions.tools.conventions import convention_of
+from cranfield.extensions import load_families
 from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure, known_as
@@ -23,20 +23,26 @@ from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions, measures_of
 
+FAMILIES = load_families("explain")
 _USUAL = "nDCG@10"
 
 
+class _Options(HowOptions, total=False):
+    """The options of `explain`, with those of extensions."""
+
+    convention: str | None
+
+
 @watched
-@takes(Reading, Judging, Watching)
+@takes(Reading, Judging, *FAMILIES, Watching)
 def explain(
     qrels: QrelsLike,
     run: RunLike | SeveralRuns | None = None,
     measure: str | Measure | None = None,
     query: str | int | None = None,
     *,
-    convention: str | None = None,
     errors: Errors = "strict",
-    **judging: Unpack[HowOptions],
+    **judging: Unpack[_Options],
 ) -> Explanation | MeanExplanation | Difference | QueryDifferences:
     """Explain a number: of one query, over all queries, or the difference of two runs.
 
@@ -52,10 +58,9 @@ def explain(
         query: the query whose value is explained. None: the only one there is, or the value over
             all queries; of two runs, on which queries the second is worse, and on which better. A
             whole number is its decimal text.
-        convention: as in `evaluate`.
         errors: as in `evaluate`.
-        **judging: each option of `Reading`, `Judging` and `Watching`; `queries` where no query is
-            named.
+        **judging: each option of `Reading`, `Judging` and `Watching`, and of extensions; `queries`
+            where no query is named.
 
     Returns:
         Explanation of a query's value, MeanExplanation of the value over all queries; of two
@@ -123,11 +128,10 @@ recip_rank)
         raise MeasureError(f"one measure is explained at a time: for example {one}")
     if query is not None and how.queries != "judged":
         raise OptionError(f"queries={how.queries!r} has no effect where one query is explained")
-    if convention is not None:
-        (group,) = convention_of(convention).groups([one], how)
-        (one,), how = group.measures, group.judging
-        if query is not None:
-            how = replace(how, queries="judged")
+    for family in FAMILIES:
+        one, how = family.of(judging).way_of(one, how)
+    if query is not None:
+        how = replace(how, queries="judged")
     by_name = {its_runs.name: its_runs} if isinstance(its_runs, Run) else its_runs
     if len(by_name) != 1:
         _check_two(len(by_name), one, how)

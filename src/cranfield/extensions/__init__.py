@@ -17,6 +17,7 @@ FAMILIES = {
         "tools.options:Convening",
         "whatif.options:Bounding",
     ),
+    "explain": ("tools.options:Convening",),
 }
 
 # Kind of thing -> its name -> its place.

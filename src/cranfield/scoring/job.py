@@ -52,7 +52,11 @@ Scorer = Callable[[Job], Scored]
 
 
 class ScoringOptions(Options):
-    """Options of evaluate that change how runs are scored: a family of an extension."""
+    """Options that change how runs are scored: a family of an extension."""
+
+    def way_of(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
+        """Return how one measure is computed, and how runs are judged for it."""
+        return measure, judging
 
     def keeps_open(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> bool:
         """Tell whether judgments are read some queries at a time, not at once."""

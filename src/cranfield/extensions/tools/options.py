@@ -1,9 +1,10 @@
 """convention=: numbers as another tool computes them."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
+from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
+from cranfield.measures import Measure
 from cranfield.options import option
 from cranfield.scoring.job import Job, Scored, Scorer, ScoringOptions, Way
 
@@ -21,14 +22,24 @@ class Convening(ScoringOptions):
         lambda value: value,
     )
 
+    def way_of(self, measure: Measure, judging: Judging) -> tuple[Measure, Judging]:
+        """Return how the tool computes a measure, and how it judges runs."""
+        if self.convention is None:
+            return measure, judging
+        from cranfield.extensions.tools.conventions import convention_of
+
+        (group,) = convention_of(self.convention).groups([measure], judging)
+        (measure,) = group.measures
+        return measure, group.judging
+
     def wrap(self, score: Scorer) -> Scorer:
         """Score by each rule of the convention, and join the scores."""
-        if self.convention is None:
-            return score
-        return lambda job: _scored(self.convention, job, score)
+        name = self.convention
+        return score if name is None else lambda job: _score_by_convention(name, job, score)
 
 
-def _scored(name: Any, job: Job, score: Scorer) -> Scored:
+def _score_by_convention(name: str, job: Job, score: Scorer) -> Scored:
+    """Score a job by each rule of a convention, and join the scores."""
     from cranfield.extensions.tools.conventions import convention_of
     from cranfield.extensions.tools.join import of_convention
 
