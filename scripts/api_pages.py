@@ -334,9 +334,11 @@ def _options(one: Any) -> dict[str, Option]:
     for mark in getattr(one, "decorators", ()):
         call = ast.parse(str(mark.value), mode="eval").body
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "takes":
-            for family in call.args:
-                declared = getattr(_module(one), ast.unparse(family))
-                found.update({option.name: option for option in options_of(declared)})
+            for argument in call.args:
+                names = ast.unparse(argument).removeprefix("*")  # one family, or a tuple of some
+                named = getattr(_module(one), names)
+                for family in named if isinstance(named, tuple) else (named,):
+                    found.update({option.name: option for option in options_of(family)})
     return found
 
 

@@ -336,11 +336,9 @@ class ReadingOptions(TypedDict, total=False):
     columns: ColumnsOfBoth | None
 
 
-class DealingOptions(TypedDict, total=False):
-    """The options of Dealing, as keywords of a function."""
+class ThreadsOptions(TypedDict, total=False):
+    """The options of Threads, as keywords of a function."""
 
-    buckets: int | None
-    temp: str | None
     threads: int | None
 
 
