@@ -1,11 +1,10 @@
 """The pages of the command line: one a command, made from its help."""
 
-from importlib import import_module
 from typing import Any
 
 import click
 
-from cranfield.cli import COMMANDS, cli
+from cranfield.cli import COMMANDS, cli, load_command
 
 FORM: dict[str, Any] = {
     "terminal_width": 80,
@@ -45,7 +44,7 @@ def command_pages() -> dict[str, str]:
     rows = ["| command | what it does |", "|---|---|"]
     pages = {}
     for name in cli.list_commands(top):
-        command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
+        command = load_command(name)
         rows.append(f"| [{name}]({name}.md) | {COMMANDS[name]} |")
         pages[f"{name}.md"] = _page(name, command, top)
     pages["index.md"] = INTRODUCTION + "\n".join(rows) + "\n" + COMPLETION

@@ -23,12 +23,12 @@ from typing import Any
 import transcripts
 from api_pages import api_pages
 from command_pages import command_pages
-from cranfield.extensions.tools.conventions import CONVENTIONS
-from cranfield.extensions.tools.rule import Convention
 from measure_pages import measure_pages, weight_pictures
 
 from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse
 from cranfield.compat.names import columns_of, measure_names
+from cranfield.extensions.tools.conventions import CONVENTIONS
+from cranfield.extensions.tools.rule import Convention
 from cranfield.formats.columns import COLUMNS, What
 from cranfield.formats.files import FORMATS
 

@@ -11,7 +11,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from helpers.commands import invoke
 
-from cranfield.cli import COMMANDS, cli
+from cranfield.cli import COMMANDS, cli, load_command
 from cranfield.cli.figure import command as figure
 
 GROUPS = ["Options", "Files", "Ranking", "Statistics", "Output"]
@@ -48,10 +48,7 @@ def test_options_are_listed_in_groups(name: str) -> None:
 def test_every_option_of_a_command_is_listed_once() -> None:
     for name in COMMANDS:
         shown = invoke(name, "--help").stdout
-        command = __import__(
-            f"cranfield.cli.{name.replace('-', '_')}", fromlist=["command"]
-        ).command
-        for one in command.params:
+        for one in load_command(name).params:
             if isinstance(one, click.Option) and not one.hidden:
                 assert len(re.findall(rf"^  .*?{one.opts[0]}(?![-\w])", shown, re.M)) >= 1, one.name
 

@@ -20,6 +20,7 @@ from typing import Any
 import click
 
 from cranfield.errors import NO_DOCSTRINGS, CranfieldError, CranfieldWarning, OptionError, printable
+from cranfield.extensions import COMMANDS as ADDED
 from cranfield.version import __version__
 
 _SECTIONS = {
@@ -29,14 +30,12 @@ _SECTIONS = {
         "measures": "List the measures, or explain some.",
         "check": "Find what makes numbers wrong without an error, before scoring.",
         "nuggets": "Score answers by the nuggets that they support.",
-        "conventions": "Compute a number as other tools do: why does mine say 0.82?",
         "trec-eval": "Take the place of trec_eval: its options, its output.",
         "demo": "Evaluate a small collection that comes with the package.",
     },
     "Compare": {
         "compare": "Compare systems: which is better, by how much, how sure that is.",
         "gate": "Fail if a run is worse than the baseline by a margin.",
-        "power": "Tell how many queries an experiment needs, or what it can show.",
         "correlate": "Show how alike measures, or judgments, order the same systems.",
         "reproduce": "Show how near a second experiment came to the first.",
         "agreement": "Show how far assessors agree, and whether that matters.",
@@ -55,7 +54,29 @@ _SECTIONS = {
         "convert": "Write a run or judgments in another format.",
     },
 }
-COMMANDS = {name: text for section in _SECTIONS.values() for name, text in section.items()}
+
+
+def _with_extensions(section: str, lines: dict[str, str]) -> dict[str, str]:
+    """Return the lines of a section of the help, by command, with those of extensions."""
+    listed = list(lines.items())
+    for name, command in ADDED.items():
+        if command.section == section:
+            place = [known for known, _ in listed].index(command.before)
+            listed.insert(place, (name, command.line))
+    return dict(listed)
+
+
+SECTIONS = {section: _with_extensions(section, lines) for section, lines in _SECTIONS.items()}
+COMMANDS = {name: line for lines in SECTIONS.values() for name, line in lines.items()}
+
+
+def load_command(name: str) -> click.Command:
+    """Return a command by its name: of a module beside this one, or of an extension."""
+    module = f"cli.{name.replace('-', '_')}"
+    if name in ADDED:
+        module = f"extensions.{ADDED[name].module}"
+    command: click.Command = import_module(f"cranfield.{module}").command
+    return command
 
 
 class Refused(click.ClickException):
@@ -145,11 +166,10 @@ class _Commands(click.Group):
         # 20 ms longer, every time (Python 3.11).
         import numpy  # noqa: F401
 
-        command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
-        return command
+        return load_command(name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section, commands in _SECTIONS.items():
+        for section, commands in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl(list(commands.items()))
 
@@ -262,7 +282,7 @@ def main() -> None:
         # An id that is not valid UTF-8 is written as it was read.
         sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     # numpy's library for linear algebra starts a busily waiting thread for every core, and none of
-    # them has work here: see `comparison/products.py`.
+    # them has work here: see `arrays/products.py`.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A short life: the collector of cycles would only cost time, at the end most of all.
     gc.disable()

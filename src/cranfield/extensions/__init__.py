@@ -7,7 +7,32 @@ core to it. What everybody needs does not belong here.
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Command(NamedTuple):
+    """A command that an extension adds: where and how `cranfield -h` lists it, and its module."""
+
+    section: str
+    line: str
+    module: str
+    before: str  # the command before which it is listed
+
+
+COMMANDS = {
+    "conventions": Command(
+        "Evaluate",
+        "Compute a number as other tools do: why does mine say 0.82?",
+        "tools.command",
+        before="trec-eval",
+    ),
+    "power": Command(
+        "Compare",
+        "Tell how many queries an experiment needs, or what it can show.",
+        "power.command",
+        before="correlate",
+    ),
+}
 
 # Verb -> families of options that it takes beside its own. Each family of `evaluate` may wrap what
 # scores runs; the outermost wrapper comes last.
