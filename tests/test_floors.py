@@ -149,12 +149,8 @@ def test_the_tree_names_the_files() -> None:
 
 
 APART = ("pytrec_eval", "spark")  # names that users import
-IN_EACH_EXTENSION = (
-    "command",
-    "options",
-    "columns",
-    "sentences",
-)  # what a file of an extension is for
+# What a file of an extension is for.
+IN_EACH_EXTENSION = ("command", "options", "columns", "sentences", "units")
 
 
 def test_no_two_files_have_one_name() -> None:
