@@ -28,7 +28,7 @@ from cranfield.comparison.alignment import align
 from cranfield.comparison.powered import Powered, by_documents, by_queries, off_by_chance
 from cranfield.data.judge import judge
 from cranfield.data.qrels import Qrels
-from cranfield.pools.draw import chances, drawn
+from cranfield.extensions.labels.pools.draw import chances, drawn
 from cranfield.scoring.added import added
 
 Y = [0.2, 0.5, 0, 0.7, 0.4, 0.9, 0.1, 0.6, 0.3, 0.5]
