@@ -23,12 +23,13 @@ from cranfield.cli.several import (
 )
 from cranfield.cli.terminal import Format, format_options, note, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.clustering import Clustering
 from cranfield.comparison.gate import gate
-from cranfield.comparison.settings import Alignment, GateSettings, Grouping
+from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.thresholds import by_measure
 from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
+from cranfield.extensions.clusters.options import Clustering
+from cranfield.extensions.seeds.options import Grouping
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 

@@ -22,7 +22,7 @@ from typing import Any, Never, Unpack
 import numpy as np
 
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
-from cranfield.comparison.clustering import Clustering, ClusteringOptions
+from cranfield.comparison.comparing import JoiningOptions
 from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import MANY
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
@@ -41,14 +41,13 @@ from cranfield.comparison.settings import (
     AlignmentOptions,
     GateSettings,
     GateSettingsOptions,
-    Grouping,
-    GroupingOptions,
 )
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.comparison.thresholds import WORST, Threshold, by_measure, thresholds_of
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
+from cranfield.extensions import load_families
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
@@ -57,22 +56,15 @@ from cranfield.scoring.arguments import Reading, may_be_measures
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
 from cranfield.scoring.sides import hold_both
 
+FAMILIES = load_families("gate")
 
-class GateOptions(
-    GateSettingsOptions,
-    ClusteringOptions,
-    GroupingOptions,
-    AlignmentOptions,
-    HowOptions,
-    total=False,
-):
+
+class GateOptions(GateSettingsOptions, JoiningOptions, AlignmentOptions, HowOptions, total=False):
     """The options of `gate`, as keywords."""
 
 
 @watched
-@takes(
-    GateSettings, Clustering, Grouping, Alignment, Reading, Judging, Watching, without=("queries",)
-)
+@takes(GateSettings, *FAMILIES, Alignment, Reading, Judging, Watching, without=("queries",))
 def gate(
     qrels: Any,
     runs: Any = None,
@@ -112,8 +104,8 @@ def gate(
             of the runs.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
-        **options: each option of `GateSettings`, `Clustering`, `Grouping` and `Alignment`; for
-            judgments and runs, also of `Reading` and `Judging`.
+        **options: each option of `GateSettings`, of extensions and of `Alignment`; for judgments
+            and runs, also of `Reading` and `Judging`.
 
     Returns:
         A Gate: a verdict for each system and measure, the notes, and the recipe that repeats it.
@@ -154,7 +146,7 @@ def gate(
     asked = None if of_margin is None else list(dict.fromkeys([*of_margin, *least]))
     aligned = align(
         *(qrels, runs, asked, Alignment.of(options), Judging.of(options), Reading.of(options)),
-        *(Clustering.of(options), Grouping.of(options)),
+        [family.of(options) for family in FAMILIES],
     )
     settings = _of_training(aligned, settings)
     if settings.trained_again and stated is None and not settings.limit:

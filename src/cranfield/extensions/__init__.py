@@ -43,6 +43,9 @@ FAMILIES = {
         "whatif.options:Bounding",
     ),
     "explain": ("tools.options:Convening",),
+    "compare": ("clusters.options:Clustering", "seeds.options:Grouping"),
+    "gate": ("clusters.options:Clustering", "seeds.options:Grouping"),
+    "intervals": ("clusters.options:Clustering",),
 }
 
 # Kind of thing -> its name -> its place.

@@ -14,19 +14,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.scale import is_geometric, logs
-from cranfield.comparison.settings import TEMPLATE, Grouping
 from cranfield.comparison.significance import Moments
 from cranfield.comparison.units import Units
 from cranfield.errors import InputError, printable
 from cranfield.measures import Measure
 from cranfield.notes import Note
+
+if TYPE_CHECKING:
+    from cranfield.extensions.seeds.options import Grouping
+
+TEMPLATE = "{}"  # stands for the name of a system
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +49,7 @@ class Group:
 
 
 def groups_of(
-    how: Grouping, names: Sequence[str], paths: Mapping[str, Sequence[str]]
+    how: "Grouping", names: Sequence[str], paths: Mapping[str, Sequence[str]]
 ) -> list[tuple[str, list[int]]]:
     """Return each system's name and the places of its runs, in the order of the first of them.
 
