@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -27,6 +27,7 @@ from cranfield.comparison.score_columns import (
     without_number,
 )
 from cranfield.comparison.settings import Alignment, Missing
+from cranfield.comparison.significance import AddedVariance
 from cranfield.comparison.units import EACH_QUERY, Units, find_units
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
@@ -101,7 +102,8 @@ class Aligned:
     judged: Floats | None = None
     units: Units = EACH_QUERY  # what is independent of one another
     extra_columns: tuple[ExtraColumns, ...] = ()  # what extensions add
-    groups: Any = None
+    # What they add to the variances of the systems' means, by measure.
+    added: Mapping[str, AddedVariance] = field(default_factory=dict)
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""

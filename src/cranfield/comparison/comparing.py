@@ -7,6 +7,7 @@ from cranfield.options import Options
 
 if TYPE_CHECKING:
     from cranfield.comparison.alignment import Aligned
+    from cranfield.comparison.settings import GateSettings
     from cranfield.comparison.units import Units
     from cranfield.notes import Note
 
@@ -23,6 +24,18 @@ class ComparingOptions(Options):
     ) -> tuple["Units", Sequence["Note"]]:
         """Return the units of some queries, given those without this option, and notes on them."""
         return units, ()
+
+    def gate_settings(self, settings: "GateSettings") -> "GateSettings":
+        """Return a gate's settings; raise OptionError for a test that does not go with this."""
+        return settings
+
+    def prepare_gate(self, aligned: "Aligned", *, has_limits: bool) -> "Aligned":
+        """Return aligned scores as a gate judges them; `has_limits`: by limits of the means."""
+        return aligned
+
+    def gate_recipe(self) -> dict[str, Any]:
+        """Return what is needed to repeat a gate."""
+        return {}
 
 
 class UnitOptions(TypedDict, total=False):

@@ -312,11 +312,6 @@ class GateSettings(Options):
     undecided: Undecided | None = option(
         None, "Count UNDECIDED as a pass, or as a fail. [default: neither]"
     )
-    trained_again: bool = option(
-        False,
-        "Require it of systems trained again, with other seeds, too, by a t test; needs groups of "
-        "runs. [default: these models alone]",
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -325,8 +320,6 @@ class GateSettings(Options):
                 "limit=True goes with at_least, a number that the mean must reach: state that, too "
                 "(--at-least)"
             )
-
-        self.gate_test.check(self)
 
     @property
     def gate_test(self) -> GateTest:
@@ -575,7 +568,6 @@ class GateSettingsOptions(TypedDict, total=False):
     at_least: Mapping[str, float] | None
     limit: bool
     undecided: Undecided | None
-    trained_again: bool
 
 
 class CorrelationSettingsOptions(TypedDict, total=False):

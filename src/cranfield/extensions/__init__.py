@@ -44,7 +44,7 @@ FAMILIES = {
     ),
     "explain": ("tools.options:Convening",),
     "compare": ("clusters.options:Clustering", "seeds.options:Grouping"),
-    "gate": ("clusters.options:Clustering", "seeds.options:Grouping"),
+    "gate": ("seeds.options:Retraining", "clusters.options:Clustering", "seeds.options:Grouping"),
     "intervals": ("clusters.options:Clustering",),
 }
 

@@ -51,6 +51,5 @@ def grouped(found: Aligned, grouping: "Grouping") -> Aligned:
         },
         source=None,  # rankings are those of runs
         judged=judged,
-        groups=groups,
         extra_columns=(*found.extra_columns, Seeds(groups)),
     )

@@ -1,7 +1,7 @@
-"""groups=: several runs of one system, trained with other seeds."""
+"""groups=: several runs of one system, trained with other seeds; trained_again= of a gate."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cranfield.comparison.comparing import ComparingOptions
@@ -12,6 +12,7 @@ from cranfield.options import option
 
 if TYPE_CHECKING:
     from cranfield.comparison.alignment import Aligned
+    from cranfield.comparison.settings import GateSettings
 
 
 def runs_by_name(value: Any) -> dict[str, tuple[str, ...]] | None:
@@ -84,3 +85,37 @@ class Grouping(ComparingOptions):
         from cranfield.extensions.seeds.grouped import grouped
 
         return grouped(aligned, self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retraining(ComparingOptions):
+    """Whether a gate judges systems as trained again, with other seeds."""
+
+    trained_again: bool = option(
+        False,
+        "Require it of systems trained again, with other seeds, too, by a t test; needs groups of "
+        "runs. [default: these models alone]",
+    )
+
+    def gate_settings(self, settings: "GateSettings") -> "GateSettings":
+        """Return the settings with the t test, if systems are judged as trained again."""
+        if not self.trained_again:
+            return settings
+        if settings.gate_test.any_number:
+            raise OptionError(
+                f"test={settings.test!r} is about single models; training them again is tested by "
+                "t: leave one of the two out"
+            )
+        return replace(settings, test="t")
+
+    def prepare_gate(self, aligned: "Aligned", *, has_limits: bool) -> "Aligned":
+        """Add what other seeds add to the variances of means, or a note that it is left out."""
+        from cranfield.extensions.seeds.retrained import note_models, retrain
+
+        if self.trained_again:
+            return retrain(aligned, has_limits=has_limits)
+        return note_models(aligned)
+
+    def gate_recipe(self) -> dict[str, Any]:
+        """Return whether systems were judged as trained again."""
+        return self.to_dict()
