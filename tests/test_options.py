@@ -4,16 +4,18 @@ import inspect
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import cranfield
 from cranfield import OptionError, evaluate, explain
 from cranfield.cli.flags import family
 from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.extensions import load_families
 from cranfield.options import (
     Options,
     checked,
@@ -195,3 +197,15 @@ def test_how_runs_are_judged_is_said_once() -> None:
             assert f"        {one.name}: " in str(function.__doc__)
     recipe = evaluate({"q": {"a": 1}}, {"q": ["a"]}, "AP", depth=3).recipe
     assert {name: recipe[name] for name in names} == Judging(depth=3).to_dict()
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "compare", "gate", "intervals"])
+def test_type_checkers_know_the_options_of_extensions(verb: str) -> None:
+    """The core states these by hand: it imports no extension."""
+    function = getattr(cranfield, verb)
+    *_, unpacked, _ = inspect.get_annotations(inspect.unwrap(function)).values()
+    (keywords,) = get_args(unpacked)
+    stated = keywords.__annotations__.keys() - {"queries"}
+    families = load_families(verb)
+    assert {one.name for family in families for one in options_of(family)} <= stated
+    assert stated <= {*inspect.signature(function).parameters}

@@ -228,7 +228,7 @@ def drawn(
     d = values[0].mean(axis=1) - values[1].mean(axis=1)
     these = Moments.of(Paired.of(d[:, None]))
     variances, degrees = ([one[[i]] for i in (0, 1)] for one in spread)
-    return these, these.with_seeds(variances, degrees)
+    return these, these.with_added(variances, degrees)
 
 
 def coverage(
@@ -306,7 +306,7 @@ def test_intervals_of_few_runs_hold_as_often_as_the_note_says(few: int, n: int) 
 def test_a_gate_lets_through_as_few_as_it_says_when_systems_are_trained_again() -> None:
     """At the margin, 5 in 100 at most pass; judged by these models alone, many more do."""
     times, n, margin, random = 2000, 43, 0.02, np.random.default_rng(20261124)
-    settings = GateSettings(test="t", trained_again=True)
+    settings = GateSettings(test="t")
     passed = [0, 0]
     for _ in range(times):
         old = random.normal(0, 0.03, 4) + random.normal(0, 0.08, (n, 4))
@@ -316,7 +316,7 @@ def test_a_gate_lets_through_as_few_as_it_says_when_systems_are_trained_again() 
         every = spread_of(groups, None, 0, EACH_QUERY)
         gains = (new.mean(axis=1) - old.mean(axis=1))[:, None]
         for i, seeds in enumerate(((), (every.among([1]), every.among([0])))):
-            passed[i] += bool(hold(Question(gains, margin, seeds=seeds), settings).above[0, 0])
+            passed[i] += bool(hold(Question(gains, margin, added=seeds), settings).above[0, 0])
     low, high = stats.binom.ppf([0.0005, 0.9995], times, 0.05)
     assert low <= passed[1] <= high
     assert passed[0] > 2 * high

@@ -12,7 +12,7 @@ import click
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import say_notes
-from cranfield.comparison.clustering import PoweredSettings
+from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.data.judging import RANKING, Judging
 from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels

@@ -32,9 +32,11 @@ from cranfield.cli.terminal import (
     say_dealing,
     show,
 )
-from cranfield.comparison.clustering import Clustering, Level, PoweredSettings
+from cranfield.comparison.level import Level
+from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
+from cranfield.extensions.clusters.options import Clustering
 from cranfield.extensions.scale.options import Dealing
 from cranfield.options import options_of
 from cranfield.scoring.arguments import Threads

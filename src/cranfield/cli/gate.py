@@ -23,12 +23,13 @@ from cranfield.cli.several import (
 )
 from cranfield.cli.terminal import Format, format_options, note, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.clustering import Clustering
 from cranfield.comparison.gate import gate
-from cranfield.comparison.settings import Alignment, GateSettings, Grouping
+from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.thresholds import by_measure
 from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
+from cranfield.extensions.clusters.options import Clustering
+from cranfield.extensions.seeds.options import Grouping, Retraining
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 
@@ -112,6 +113,7 @@ def command(
         limit=_LIMIT,
         undecided=_UNDECIDED,
     ),
+    retraining: Retraining = flags.family(Retraining, group="Statistics"),
     clustering: Clustering = clustering_options,
     grouping: Grouping = grouping_options,
     range: tuple[float, float] | None = flags.checked(  # noqa: A002 - the option's name
@@ -144,12 +146,13 @@ def command(
     cranfield gate demo/qrels.txt demo/dense.run --at-least recall@5=0.5
     cranfield gate demo/rag-new.json --at-least recall@5=0.4
     """  # noqa: D301 - click's mark for lines to keep
+    retraining.gate_settings(settings)  # refuses what does not go together before files are read
     runs = with_members(qrels, runs, grouping)
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     of_baseline = None if baseline is None else _file_of(baseline, several)
     files = _files_beside(of_baseline, several)
     chosen: Any = {**settings.unusual(), **clustering.unusual(), **several.options, "range": range}
-    chosen |= several.named(grouping).unusual()
+    chosen |= retraining.unusual() | several.named(grouping).unusual()
     # Without margins, at_least names the measures.
     measures = several.measures(DEFAULT_MEASURES) if names or baseline is not None else None
     if settings.at_least is not None and not saved:  # --rel is for these measures, too

@@ -19,15 +19,17 @@ from cranfield.cli.data import (
     refuse_two_inputs,
 )
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
-from cranfield.comparison.clustering import Clustering, PoweredSettings
 from cranfield.comparison.compare import compare
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.macro import CollectionComparison, compare_collections
-from cranfield.comparison.settings import Alignment, Grouping, Settings
+from cranfield.comparison.powered_settings import PoweredSettings
+from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.explanation.pointer import Typed, as_typed
+from cranfield.extensions.clusters.options import Clustering
+from cranfield.extensions.seeds.options import Grouping
 from cranfield.formats.files import stem_of
 from cranfield.formats.small.collection_files import Files, collection_files
 from cranfield.formats.source import Source

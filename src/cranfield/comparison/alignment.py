@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.clustering import Clustering
+from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.extra_columns import ExtraColumns
 from cranfield.comparison.scale import outside, possible
 from cranfield.comparison.score_columns import (
@@ -26,15 +26,15 @@ from cranfield.comparison.score_columns import (
     known_measure,
     without_number,
 )
-from cranfield.comparison.settings import Alignment, Grouping, Missing
-from cranfield.comparison.units import EACH_QUERY, Units
+from cranfield.comparison.settings import Alignment, Missing
+from cranfield.comparison.significance import AddedVariance
+from cranfield.comparison.units import EACH_QUERY, Units, find_units
 from cranfield.data.judge import judge_all
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
-from cranfield.extensions.clusters.clusters import clusters_of
 from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure, parse_all
@@ -102,7 +102,8 @@ class Aligned:
     judged: Floats | None = None
     units: Units = EACH_QUERY  # what is independent of one another
     extra_columns: tuple[ExtraColumns, ...] = ()  # what extensions add
-    groups: Any = None
+    # What they add to the variances of the systems' means, by measure.
+    added: Mapping[str, AddedVariance] = field(default_factory=dict)
 
     def known(self, measure: str) -> Measure | None:
         """Return the Measure with this name; None if it is unknown."""
@@ -172,8 +173,7 @@ def align(
     alignment: Alignment = Alignment(),
     judging: Judging = Judging(),
     reading: Reading = Reading(),
-    clustering: Clustering | None = None,
-    grouping: Grouping | None = None,
+    families: Sequence[ComparingOptions] = (),
 ) -> Aligned:
     """Return the scores of several systems for the same queries.
 
@@ -187,8 +187,7 @@ def align(
         alignment: what to do with missing scores, and what columns of saved ones are.
         judging: how runs are judged, except which queries count: that depends on `alignment`.
         reading: how judgments and runs are read.
-        clustering: which queries depend on one another; None: it does not matter.
-        grouping: which runs belong to one system; None: each is a system.
+        families: options of extensions.
 
     Raises:
         InputError: a score is missing, not a number, or not in the range of its measure; there is
@@ -197,15 +196,11 @@ def align(
         OptionError: options of reading or judging, with scores that exist already.
 
     """
-    found = _scores(qrels, runs, measures, alignment, judging, reading)
-    if grouping is not None and grouping.groups is not None:
-        from cranfield.extensions.seeds.grouped import grouped
-
-        found = grouped(found, grouping)
-    if clustering is None:
-        return found
-    units, notes = clusters_of(clustering, found.query_ids)
-    return replace(found, units=units, notes=(*found.notes, *notes))
+    aligned = _scores(qrels, runs, measures, alignment, judging, reading)
+    for family in families:
+        aligned = family.join_runs(aligned)
+    units, notes = find_units(families, aligned.query_ids)
+    return replace(aligned, units=units, notes=(*aligned.notes, *notes))
 
 
 def _scores(

@@ -11,7 +11,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, Queries, columns_of_units, result_of
-from cranfield.comparison.clustering import Clustering, ClusteringOptions
+from cranfield.comparison.comparing import JoiningOptions
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import CORRECTIONS
 from cranfield.comparison.corrections import corrected as adjusted
@@ -24,13 +24,11 @@ from cranfield.comparison.settings import (
     Alignment,
     AlignmentOptions,
     Correction,
-    Grouping,
-    GroupingOptions,
     Settings,
     SettingsOptions,
 )
 from cranfield.data.judging import Judging
-from cranfield.extensions import entry_names, load_entry
+from cranfield.extensions import entry_names, load_entry, load_families
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
@@ -39,20 +37,15 @@ from cranfield.scoring.arguments import Reading
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike
 from cranfield.scoring.slices import Slice, slices_of
 
+FAMILIES = load_families("compare")
 
-class CompareOptions(
-    SettingsOptions,
-    ClusteringOptions,
-    GroupingOptions,
-    AlignmentOptions,
-    HowOptions,
-    total=False,
-):
+
+class CompareOptions(SettingsOptions, JoiningOptions, AlignmentOptions, HowOptions, total=False):
     """The options of `compare`, as keywords."""
 
 
 @watched
-@takes(Settings, Clustering, Grouping, Alignment, Reading, Judging, Watching, without=("queries",))
+@takes(Settings, *FAMILIES, Alignment, Reading, Judging, Watching, without=("queries",))
 def compare(
     qrels: Any,
     runs: Any = None,
@@ -73,8 +66,8 @@ def compare(
         slices: labels of queries; the queries of each label are also compared alone: a dict
             `{query_id: label}` or `{name: {query_id: label}}`, or a file or table with a column of
             query ids and one or more of labels.
-        **options: each option of `Settings`, `Clustering`, `Grouping` and `Alignment`; for
-            judgments and runs, also of `Reading` and `Judging`.
+        **options: each option of `Settings`, of extensions and of `Alignment`; for judgments and
+            runs, also of `Reading` and `Judging`.
 
     A measure with a geometric mean, such as GMAP, is compared by the ratio of the geometric means:
     differences of logarithms are tested, and `tie` and `rope` are differences of logarithms, too.
@@ -109,7 +102,7 @@ def compare(
     settings = Settings.of(options)
     aligned = align(
         *(qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
-        *(Clustering.of(options), Grouping.of(options)),
+        [family.of(options) for family in FAMILIES],
     )
     found = compared(aligned, settings, slices)
     warn_of(found.notes)

@@ -15,14 +15,13 @@ A threshold is a number that a mean must reach, without a baseline.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Never, Unpack
 
 import numpy as np
 
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
-from cranfield.comparison.clustering import Clustering, ClusteringOptions
+from cranfield.comparison.comparing import ComparingOptions, JoiningOptions
 from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import MANY
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
@@ -41,14 +40,13 @@ from cranfield.comparison.settings import (
     AlignmentOptions,
     GateSettings,
     GateSettingsOptions,
-    Grouping,
-    GroupingOptions,
 )
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.comparison.thresholds import WORST, Threshold, by_measure, thresholds_of
 from cranfield.comparison.verdict import Change, Gate, Verdict
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
+from cranfield.extensions import load_families
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
@@ -57,22 +55,17 @@ from cranfield.scoring.arguments import Reading, may_be_measures
 from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
 from cranfield.scoring.sides import hold_both
 
+FAMILIES = load_families("gate")
 
-class GateOptions(
-    GateSettingsOptions,
-    ClusteringOptions,
-    GroupingOptions,
-    AlignmentOptions,
-    HowOptions,
-    total=False,
-):
+
+class GateOptions(GateSettingsOptions, JoiningOptions, AlignmentOptions, HowOptions, total=False):
     """The options of `gate`, as keywords."""
+
+    trained_again: bool
 
 
 @watched
-@takes(
-    GateSettings, Clustering, Grouping, Alignment, Reading, Judging, Watching, without=("queries",)
-)
+@takes(GateSettings, *FAMILIES, Alignment, Reading, Judging, Watching, without=("queries",))
 def gate(
     qrels: Any,
     runs: Any = None,
@@ -112,8 +105,8 @@ def gate(
             of the runs.
         margin: by how much a system may be worse: a number above 0 in the unit of the measures, or
             "2%" of the baseline's mean.
-        **options: each option of `GateSettings`, `Clustering`, `Grouping` and `Alignment`; for
-            judgments and runs, also of `Reading` and `Judging`.
+        **options: each option of `GateSettings`, of extensions and of `Alignment`; for judgments
+            and runs, also of `Reading` and `Judging`.
 
     Returns:
         A Gate: a verdict for each system and measure, the notes, and the recipe that repeats it.
@@ -142,6 +135,9 @@ def gate(
     """
     refuse_others(gate, options, _more)
     settings = GateSettings.of(options)
+    families = [family.of(options) for family in FAMILIES]
+    for family in families:
+        settings = family.gate_settings(settings)
     refuse_mapping(measures)
     if measures is None and may_be_measures(runs) and hold_both([qrels], options.get("columns")):
         measures, runs = runs, None  # a table of both sides needs no run beside it
@@ -154,14 +150,11 @@ def gate(
     asked = None if of_margin is None else list(dict.fromkeys([*of_margin, *least]))
     aligned = align(
         *(qrels, runs, asked, Alignment.of(options), Judging.of(options), Reading.of(options)),
-        *(Clustering.of(options), Grouping.of(options)),
+        families,
     )
-    settings = _of_training(aligned, settings)
-    if settings.trained_again and stated is None and not settings.limit:
-        raise OptionError(
-            "trained_again=True applies to limits: state a baseline and a margin, or limit=True "
-            "(--limit)"
-        )
+    has_limits = stated is not None or settings.limit
+    for family in families:
+        aligned = family.prepare_gate(aligned, has_limits=has_limits)
     aligned.units.check(settings)
     others = list(aligned.names)
     notes: list[Note] = []
@@ -173,10 +166,7 @@ def gate(
         if not others:
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
-            contrast_of(
-                *(aligned, measure, baseline, stated, settings.range, settings.gate_test),
-                trained_again=settings.trained_again,
-            )
+            contrast_of(aligned, measure, baseline, stated, settings.range, settings.gate_test)
             for measure in aligned.measures
             if of_margin is None or measure in of_margin
         ]
@@ -190,50 +180,25 @@ def gate(
     thresholds, said = thresholds_of(aligned, least, others, settings)
     notes += [one for one in said if one not in notes]
     notes += [*_by_student(verdicts, thresholds), *aligned.notes]
-    if not settings.trained_again and any(one.code == "runs" for one in aligned.notes):
-        text = (
-            "The verdicts are about these trained models: trained_again=True (--trained-again) "
-            "judges the systems as trained again."
-        )
-        notes.append(Note("these-models", "info", text))
     warn_of(notes)
     ranges = {one.measure: list(one.range) for one in contrasts if one.range is not None}
-    recipe = {"margin": margin, "at_least": least, **_recipe(aligned, settings, ranges)}
+    recipe = {"margin": margin, "at_least": least}
+    recipe |= _recipe(aligned, settings, families, ranges)
     return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
 
 
-def _of_training(aligned: Aligned, settings: GateSettings) -> GateSettings:
-    """Return the settings with the t test, if the systems are judged as trained again.
-
-    Raises OptionError if no system has several runs, or if one does not tell about other seeds.
-    """
-    if not settings.trained_again:
-        return settings
-    groups = aligned.groups or ()
-    if all(len(one.runs) == 1 for one in groups):
-        raise OptionError(
-            "trained_again=True needs systems of several runs with different seeds: name these "
-            "(groups=, --group)"
-        )
-    for one in groups:
-        if not one.tells:
-            raise OptionError(
-                f"trained_again=True: {one.name} has one run, which cannot tell what other seeds "
-                "would change: add runs to it, or say that it has no seeds (deterministic=, "
-                "--deterministic)"
-            )
-    return replace(settings, test="t")
-
-
 def _recipe(
-    aligned: Aligned, settings: GateSettings, ranges: Mapping[str, list[float]]
+    aligned: Aligned,
+    settings: GateSettings,
+    families: Iterable[ComparingOptions],
+    ranges: Mapping[str, list[float]],
 ) -> dict[str, Any]:
     """Return what is needed to repeat a gate, apart from the margin and the thresholds."""
     ids, units = aligned.query_ids, aligned.units
     drawn = settings.drawn(units.n_groups or len(ids))
     return {
         "limit": settings.limit,
-        "trained_again": settings.trained_again,
+        **{name: value for one in families for name, value in one.gate_recipe().items()},
         "equivalence": settings.equivalence,
         "alpha": settings.alpha,
         "test": settings.test,
@@ -308,7 +273,7 @@ def _verdict(
     if outcome == "UNDECIDED" and changed and sd is not None and not any_number:
         # With fewer, too few queries would differ.
         differing = math.ceil(FEW * units / few) if few < FEW else 0
-        added = [(float(one.variance[i]), float(one.degrees[i])) for one in contrast.seeds]
+        added = [(float(one.variance[i]), float(one.degrees[i])) for one in contrast.added]
         needed = queries_to_pass(settings, margin, float(tested.of_units.sd[i]), added)
         if needed is not None:
             needed = max(needed, differing)
@@ -442,7 +407,7 @@ def _notes_on(one: Verdict, contrast: Contrast, settings: GateSettings) -> Itera
         else:
             said += f", too few for limits of a mean: a rare, large {rare} is not ruled out."
         yield Note("few-changes", "warning", said, few, named)
-    if one.outcome == "UNDECIDED" and contrast.seeds and one.queries_needed is None:
+    if one.outcome == "UNDECIDED" and contrast.added and one.queries_needed is None:
         said = "with so few runs of each system, no number of queries is enough to pass with a "
         said += "chance of 80%: add runs with other seeds."
         yield Note("few-runs", "warning", said, one.n, named)

@@ -48,9 +48,6 @@ class GateTest:
         """
         return None
 
-    def check(self, settings: "GateSettings") -> None:
-        """Raise OptionError for options that it does not go with."""
-
 
 def gate_test_of(name: str) -> GateTest:
     """Return the test of a name.

@@ -6,11 +6,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned, align
-from cranfield.comparison.clustering import PoweredSettings, PoweredSettingsOptions
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.human_samples import Sample, sampled
 from cranfield.comparison.powered import Powered
 from cranfield.comparison.powered_result import PoweredMean, PredictionPowered
+from cranfield.comparison.powered_settings import PoweredSettings, PoweredSettingsOptions
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import range_of
 from cranfield.comparison.settings import Alignment, AlignmentOptions

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Unpack
 
-from cranfield.comparison.clustering import Clustering, ClusteringOptions, Level, LevelOptions
+from cranfield.comparison.comparing import UnitOptions
+from cranfield.comparison.level import Level, LevelOptions
 from cranfield.comparison.mean_interval import mean_intervals, on_intervals
 from cranfield.comparison.remarks import of_few
 from cranfield.comparison.score_columns import columns_of, known_measure, without_number
+from cranfield.comparison.units import find_units
 from cranfield.errors import InputError
-from cranfield.extensions.clusters.clusters import clusters_of
+from cranfield.extensions import load_families
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.options import refuse_others, takes
@@ -17,6 +19,8 @@ from cranfield.render.numbers import interval, number, percent, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, table_of
 from cranfield.scoring.scores import Scores, Systems
+
+FAMILIES = load_families("intervals")
 
 
 @dataclass(frozen=True)
@@ -81,11 +85,11 @@ class Intervals(Shown):
         }
 
 
-class IntervalOptions(ClusteringOptions, LevelOptions, total=False):
+class IntervalOptions(UnitOptions, LevelOptions, total=False):
     """The options of `intervals`, as keywords."""
 
 
-@takes(Level, Clustering)
+@takes(Level, *FAMILIES)
 def intervals(scores: Scores | Systems, **options: Unpack[IntervalOptions]) -> Intervals:
     """Return the means of scores, each with its own confidence interval.
 
@@ -96,7 +100,7 @@ def intervals(scores: Scores | Systems, **options: Unpack[IntervalOptions]) -> I
 
     Args:
         scores: what `evaluate` returns, of one run or several.
-        **options: each option of `Level` and `Clustering`.
+        **options: each option of `Level` and of extensions.
 
     Returns:
         Intervals, which print as a table; `means` has a MeanWithInterval for each number.
@@ -114,7 +118,7 @@ def intervals(scores: Scores | Systems, **options: Unpack[IntervalOptions]) -> I
 
     """
     refuse_others(intervals, options)
-    alpha, clustering = Level.of(options).alpha, Clustering.of(options)
+    alpha, families = Level.of(options).alpha, [family.of(options) for family in FAMILIES]
     if not isinstance(scores, Scores | Systems):
         raise InputError(
             f"expected what evaluate() returns, not a {type(scores).__name__}",
@@ -127,11 +131,10 @@ def intervals(scores: Scores | Systems, **options: Unpack[IntervalOptions]) -> I
         known = known_measure(measure)
         if not _has_mean(known):
             continue
-        units, on_clusters = clusters_of(clustering, query_ids)
+        units, on_data = find_units(families, query_ids)
         ((mean, low, high),) = mean_intervals(known, values[:, None], alpha, units)
         n = units.n_groups
         means.append(MeanWithInterval(name, measure, len(query_ids), n, mean, low, high))
-        on_data = [*on_clusters]
         if low is not None:
             on_data += of_few(n or len(query_ids), units.of_queries)
             on_data += on_intervals(values[:, None], [f"{name} {measure}"], units)

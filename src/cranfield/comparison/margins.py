@@ -11,8 +11,8 @@ from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.gate_tests import GateTest
 from cranfield.comparison.noninferiority import Question
 from cranfield.comparison.scale import ends_of, is_geometric, logs, possible
+from cranfield.comparison.significance import AddedVariance
 from cranfield.errors import OptionError
-from cranfield.extensions.seeds.seeds import Spread, spread_of
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 
@@ -112,8 +112,6 @@ def contrast_of(
     margin: Margin,
     stated: tuple[float, float] | None,
     test: GateTest,
-    *,
-    trained_again: bool = False,
 ) -> Contrast:
     """Return the contrast of all systems with the baseline under one measure.
 
@@ -129,13 +127,14 @@ def contrast_of(
     gains = np.delete(compared, at, axis=1) - compared[:, [at]]
     base, others = values[:, at], np.delete(values, at, axis=1)
     size, weights = _size(margin, measure, known, baseline, base)
+    added = aligned.added.get(measure)
     contrast = Contrast(
         gains if rising else -gains,
         size,
         weights,
         whole=over_all(known, base) * (1 if rising else -1),
         units=aligned.units,
-        seeds=_seeds(aligned, measure, at) if trained_again else (),
+        added=() if added is None else _contrasted(added, at),
         measure=measure,
         known=known,
         rising=rising,
@@ -148,12 +147,10 @@ def contrast_of(
     return replace(contrast, reach=test.reach(contrast))
 
 
-def _seeds(aligned: Aligned, measure: str, baseline: int) -> tuple[Spread, Spread]:
-    """Return what seeds add to the means of the others, and, for each, to the baseline's."""
-    place = aligned.measures.index(measure)
-    every = spread_of(aligned.groups or (), aligned.known(measure), place, aligned.units)
-    others = [i for i in range(len(aligned.names)) if i != baseline]
-    return every.among(others), every.among([baseline] * len(others))
+def _contrasted(added: AddedVariance, baseline: int) -> tuple[AddedVariance, AddedVariance]:
+    """Return what is added to the means of the others, and, for each, to the baseline's."""
+    others = [i for i in range(len(added.variance)) if i != baseline]
+    return added.among(others), added.among([baseline] * len(others))
 
 
 def _size(

@@ -14,9 +14,8 @@ from cranfield.comparison.flips import MANY, Flips, Paired
 from cranfield.comparison.needed import MOST_QUERIES, queries_for
 from cranfield.comparison.randomization import one_sided
 from cranfield.comparison.settings import Added, Design, GateSettings
-from cranfield.comparison.significance import TIE, Moments, fieller, student
+from cranfield.comparison.significance import TIE, AddedVariance, Moments, fieller, student
 from cranfield.comparison.units import EACH_QUERY, Units
-from cranfield.extensions.seeds.seeds import Spread
 
 Outcome = Literal["PASS", "UNDECIDED", "FAIL"]
 # How the randomization test's limits and p-values were computed: by all possible flips, by all that
@@ -36,18 +35,18 @@ class Question:
     whole: float = math.nan
     reach: Any = None  # what the test has to know of the differences, if anything
     units: Units = EACH_QUERY
-    # What other seeds add to the variances of the systems' means, and to that of the baseline, if
-    # there is one; empty: the question is about these models.
-    seeds: Sequence[Spread] = ()
+    # What is added to the variances of the systems' means, and to that of the baseline, if there is
+    # one; empty: nothing.
+    added: Sequence[AddedVariance] = ()
 
-    def of_training(self, moments: Moments, share: float | Floats = 1.0) -> Moments:
-        """Return the moments of the systems minus a share of the baseline, trained again."""
-        if not self.seeds:
+    def with_added(self, moments: Moments, share: float | Floats = 1.0) -> Moments:
+        """Return moments of the systems minus a share of the baseline, with added variances."""
+        if not self.added:
             return moments
         shares = (1.0, share)
-        return moments.with_seeds(
-            [one.variance * by**2 for one, by in zip(self.seeds, shares, strict=False)],
-            [one.degrees for one in self.seeds],
+        return moments.with_added(
+            [part.variance * by**2 for part, by in zip(self.added, shares, strict=False)],
+            [part.degrees for part in self.added],
         )
 
     def paired(self, gains: Floats) -> Paired:
@@ -106,7 +105,7 @@ def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
     elif n < 2:
         none = np.full((3, k), np.nan)
         shown = _told((none[0], none[0], none, none), alpha)
-    elif drawn is None or question.seeds:
+    elif drawn is None or question.added:
         shown = _t(question, of_units, bounds, settings)
     elif n > many and question.units.n_groups is None:
         return _of_many(question, moments, changed, bounds, settings, drawn)
@@ -171,7 +170,7 @@ def queries_to_pass(
 ) -> int | None:
     """Return the number of queries with which a system as good as the baseline passes.
 
-    The probability of passing is _POWER. `added` is what seeds add to the variance of the mean:
+    The probability of passing is _POWER. `added` is what is added to the variance of the mean:
     None if no number of queries is enough with it.
     """
     # Both of two one-sided tests pass this often if each fails half as often as both may.
@@ -209,7 +208,7 @@ def _t(
     n, weights = moments.n, question.weights
     over = moments.mean - bounds
     over[np.abs(over) <= 1e-12 * (np.abs(moments.mean) + np.abs(bounds))] = 0.0
-    against = [question.of_training(moments)] * len(bounds)
+    against = [question.with_added(moments)] * len(bounds)
     if weights is not None:
         against = [_of_share(question, weights, bound) for bound in bounds]
     error = np.array([one.error for one in against])
@@ -231,7 +230,7 @@ def _t(
     below[2] |= below[at]
     low, high = moments.mean - far * error, moments.mean + far * error
     limits = None
-    if weights is not None and question.seeds:
+    if weights is not None and question.added:
         limits = _searched(question, weights, moments, settings.alpha)
     elif weights is not None:
         limits = _fieller(question, weights, moments, float(far[0, 0]))
@@ -253,11 +252,11 @@ def _t(
 def _of_share(question: Question, weights: Floats, bound: Floats) -> Moments:
     """Return the moments of the queries' differences minus each bound's share of the baseline.
 
-    The baseline's mean plus the bound is that share of its mean: what the baseline's seeds add to
-    the variance counts by its square.
+    The baseline's mean plus the bound is that share of its mean: what is added to the baseline's
+    variance counts by its square.
     """
     shifted = question.paired(question.gains - weights[:, None] * bound)
-    return question.of_training(Moments.of(shifted), 1 + bound / question.whole)
+    return question.with_added(Moments.of(shifted), 1 + bound / question.whole)
 
 
 def _agree(p: Floats, shown: Bools, farther: int, nearer: int) -> None:
@@ -269,7 +268,7 @@ def _agree(p: Floats, shown: Bools, farther: int, nearer: int) -> None:
 def _searched(
     question: Question, weights: Floats, moments: Moments, alpha: float
 ) -> tuple[Floats, Floats]:
-    """Return the bounds at which a t test with seeds just rejects: (n_systems,), maybe infinite.
+    """Return the bounds that a t test with added variances just rejects: (n_systems,), or infinity.
 
     Fieller's idea, where the error and the degrees of freedom depend on the bound: by bisection.
     """

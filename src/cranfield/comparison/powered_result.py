@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from cranfield.comparison.clustering import PoweredSettings
+from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.tables import MARKS
 from cranfield.notes import Note

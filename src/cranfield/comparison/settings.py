@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from cranfield.comparison.anova import PERMUTATIONS
-from cranfield.comparison.clustering import ALPHA
 from cranfield.comparison.flips import FLIPS, MOST_FLIPS, SEED, Flips
 from cranfield.comparison.gate_tests import GateTest, gate_test_of
+from cranfield.comparison.level import ALPHA
 from cranfield.comparison.significance import TIE
 from cranfield.errors import OptionError
 from cranfield.formats.small.score_files import Layout
@@ -58,9 +58,6 @@ def rising(value: Any) -> tuple[float, ...]:
     return found
 
 
-TEMPLATE = "{}"  # stands for the name of a system
-
-
 def some_names(value: Any) -> tuple[str, ...]:
     """Return some names, or one, as a tuple, or raise ValueError."""
     found = (value,) if isinstance(value, str) else tuple(value) if _lists(value) else ()
@@ -71,44 +68,6 @@ def some_names(value: Any) -> tuple[str, ...]:
 
 def _lists(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, Mapping | bytes)
-
-
-def runs_by_name(value: Any) -> dict[str, tuple[str, ...]] | None:
-    """Return {name: runs}; templates, which stand for several names, are those of "{}".
-
-    Texts are taken as NAME=RUN,RUN, or as a template. Raises ValueError for anything else.
-
-    >>> runs_by_name({"new": ["new-s1", "new-s2"]}), runs_by_name(["old=a,b", "{}-s*"])
-    ({'new': ('new-s1', 'new-s2')}, {'old': ('a', 'b'), '{}': ('{}-s*',)})
-    """
-    if value is None:
-        return None
-    found: dict[str, tuple[str, ...]] = {}
-    expected = "runs by the system, as in {'new': ['new-s1', 'new-s2']}, NAME=RUN,RUN or '{}-s*'"
-    try:
-        if isinstance(value, Mapping):
-            pairs = [(str(name), some_names(runs)) for name, runs in value.items()]
-        else:
-            pairs = [_of_text(one) for one in some_names(value)]
-    except ValueError:
-        raise ValueError(expected) from None
-    for name, runs in pairs:
-        if (
-            not name.strip()
-            or not all(runs)
-            or (name == TEMPLATE) != all(one.count(TEMPLATE) == 1 for one in runs)
-        ):
-            raise ValueError(expected)
-        found[name] = (*found.get(name, ()), *runs)
-    return found or None
-
-
-def _of_text(text: str) -> tuple[str, tuple[str, ...]]:
-    """Read NAME=RUN,RUN or a template."""
-    name, equals, runs = text.partition("=")
-    if TEMPLATE in text and not equals:
-        return TEMPLATE, (text,)
-    return name.strip() if equals else "", tuple(one.strip() for one in runs.split(","))
 
 
 def ends(value: Any) -> tuple[float, float]:
@@ -170,32 +129,6 @@ class Alignment(Options):
         "[default: of those that cranfield does not know, more is better]",
         some_names,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grouping(Options):
-    """Which runs belong to one system, trained with different seeds."""
-
-    groups: Any | None = option(
-        None,
-        "Runs of one system, trained with different seeds, as {'dense': ['dense-s1', 'dense-s2']}: "
-        "names, files, or patterns such as 'dense-s*'. A text with {} is for all systems: '{}-s*'. "
-        "A system is then the mean of its runs. [default: each run is a system]",
-        runs_by_name,
-    )
-    deterministic: Sequence[str] = option(
-        (),
-        "Systems without seeds, such as BM25: their one run is all there is.",
-        some_names,
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.deterministic and self.groups is None:
-            raise OptionError(
-                f"deterministic={self.deterministic!r:.80} applies beside systems of several runs: "
-                "name these, too (groups=, --group)"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,11 +312,6 @@ class GateSettings(Options):
     undecided: Undecided | None = option(
         None, "Count UNDECIDED as a pass, or as a fail. [default: neither]"
     )
-    trained_again: bool = option(
-        False,
-        "Require it of systems trained again, with other seeds, too, by a t test; needs groups of "
-        "runs. [default: these models alone]",
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -392,8 +320,6 @@ class GateSettings(Options):
                 "limit=True goes with at_least, a number that the mean must reach: state that, too "
                 "(--at-least)"
             )
-
-        self.gate_test.check(self)
 
     @property
     def gate_test(self) -> GateTest:
@@ -591,13 +517,6 @@ class AlignmentOptions(TypedDict, total=False):
     less_is_better: Sequence[str]
 
 
-class GroupingOptions(TypedDict, total=False):
-    """The options of Grouping, as keywords of a function."""
-
-    groups: Any | None
-    deterministic: Sequence[str]
-
-
 class SignFlipsOptions(TypedDict, total=False):
     """The options of SignFlips, as keywords of a function."""
 
@@ -649,7 +568,6 @@ class GateSettingsOptions(TypedDict, total=False):
     at_least: Mapping[str, float] | None
     limit: bool
     undecided: Undecided | None
-    trained_again: bool
 
 
 class CorrelationSettingsOptions(TypedDict, total=False):

@@ -29,7 +29,7 @@ class Moments:
     n: int  # units
     mean: Floats
     sd: Floats  # with n - 1; 0 if it is only rounding; NaN for one unit
-    added: Floats | None = None  # to the variances of the means, by seeds; None: nothing
+    added: Floats | None = None  # to the variances of the means; None: nothing
     freedom: Floats | None = None  # degrees of freedom, if they are not n - 1
 
     @classmethod
@@ -45,8 +45,8 @@ class Moments:
         sd[sd <= 1e-12 * np.abs(paired.differences).max(axis=0, initial=0)] = 0.0
         return cls(n, mean, sd)
 
-    def with_seeds(self, variances: Sequence[Floats], degrees: Sequence[Floats]) -> "Moments":
-        """Return the moments of means to which seeds add variances, with so many degrees each.
+    def with_added(self, variances: Sequence[Floats], degrees: Sequence[Floats]) -> "Moments":
+        """Return the moments of means with added variances, of so many degrees of freedom each.
 
         (n_pairs,) each; NaN is kept. The degrees of freedom of the sum are Satterthwaite's
         (Biometrics Bulletin 1946).
@@ -60,8 +60,8 @@ class Moments:
     def error(self) -> Floats:
         """The standard error of the mean difference: (n_pairs,)."""
         if self.added is not None:
-            with_seeds: Floats = np.sqrt(self.sd**2 / self.n + self.added)
-            return with_seeds
+            of_sum: Floats = np.sqrt(self.sd**2 / self.n + self.added)
+            return of_sum
         found: Floats = self.sd / np.sqrt(self.n)
         return found
 
@@ -74,6 +74,21 @@ class Moments:
     def t(self) -> Floats:
         """Student's t: (n_pairs,); NaN where all differences are the same and not 0."""
         return student(self.mean, self.error)
+
+
+class AddedVariance(NamedTuple):
+    """What an extension adds to the variance of each system's mean: (n_systems,) each.
+
+    NaN if it is not known; 0 for a system to which it adds nothing.
+    """
+
+    variance: Floats
+    degrees: Floats  # of freedom; infinite where nothing is added
+
+    def among(self, systems: Sequence[int]) -> "AddedVariance":
+        """Return those of some systems, given their places."""
+        at = list(systems)
+        return AddedVariance(self.variance[at], self.degrees[at])
 
 
 def satterthwaite(variances: Sequence[Floats], degrees: Sequence[Floats]) -> Floats:

@@ -24,7 +24,6 @@ from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import Moments
 from cranfield.errors import MeasureError, OptionError
 from cranfield.explanation.pointer import how_to_explain
-from cranfield.extensions.seeds.seeds import Spread, spread_of
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, around
@@ -158,12 +157,14 @@ def _asked(
     compared = logs(known, scores)
     number = float(logs(known, np.array([least]))[0])
     reach = settings.gate_test.reach_of_scores(*ends_of(known, low, high), number)
-    seeds: tuple[Spread, ...] = ()
-    if settings.trained_again:
-        index = aligned.measures.index(measure)
-        of_all = spread_of(aligned.groups or (), known, index, aligned.units)
-        seeds = (of_all.among(at),)
-    question = Question(compared - number, 0.0, reach=reach, units=aligned.units, seeds=seeds)
+    added = aligned.added.get(measure)
+    question = Question(
+        compared - number,
+        0.0,
+        reach=reach,
+        units=aligned.units,
+        added=() if added is None else (added.among(at),),
+    )
     return _Asked(measure, known, least, scores, (low, high), question)
 
 

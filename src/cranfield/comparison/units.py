@@ -1,10 +1,12 @@
 """Units: what tests and intervals take as independent of one another."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
+from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.flips import Paired
+from cranfield.notes import Note
 
 
 class Units:
@@ -36,3 +38,15 @@ class Units:
 
 
 EACH_QUERY = Units()
+
+
+def find_units(
+    families: Iterable[ComparingOptions], query_ids: Sequence[str]
+) -> tuple[Units, list[Note]]:
+    """Return the units of some queries, as options of extensions say, and notes on them."""
+    units = EACH_QUERY
+    notes: list[Note] = []
+    for family in families:
+        units, notes_on_units = family.find_units(query_ids, units)
+        notes += notes_on_units
+    return units, notes

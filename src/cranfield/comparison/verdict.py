@@ -439,7 +439,7 @@ def _how(found: Gate) -> tuple[str, str]:
     how = "t test" if settings.test == "t" else settings.gate_test.title
     if settings.test == "t" and found.verdicts:
         how = "paired t test"
-    if settings.trained_again:
+    if found.recipe.get("trained_again"):
         how += " that allows for other seeds"
     if settings.test == "randomization":
         drawn = f"{settings.flips:,} flips, seed {settings.seed}"

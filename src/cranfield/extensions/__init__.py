@@ -93,6 +93,9 @@ FAMILIES = {
         "whatif.options:Bounding",
     ),
     "explain": ("tools.options:Convening",),
+    "compare": ("clusters.options:Clustering", "seeds.options:Grouping"),
+    "gate": ("seeds.options:Retraining", "clusters.options:Clustering", "seeds.options:Grouping"),
+    "intervals": ("clusters.options:Clustering",),
 }
 
 # Kind of thing -> its name -> its place.

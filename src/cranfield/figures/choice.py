@@ -55,7 +55,7 @@ def known_measure(found: Comparison, text: str) -> Measure | None:
 def source_of(found: Comparison, what: str) -> Evaluated:
     """Return the judgments and runs; raise InputError for precomputed scores."""
     source = found.aligned.source
-    if found.aligned.groups is not None:
+    if "groups" in found.aligned.recipe:
         raise InputError(
             f"{what} is drawn from single rankings, and these systems are means of several runs",
             hint="Compare the runs as systems of their own: leave groups (--group) out.",

@@ -47,11 +47,3 @@ class Bounded(GateTest):
     ) -> Limits:
         """Return the limits of mean gains by betting, and p-values."""
         return bounded(gains, bounds, reach, alpha, weights)
-
-    def check(self, settings: Any) -> None:
-        """Raise OptionError for systems that are trained again."""
-        if settings.trained_again:
-            raise OptionError(
-                "test='bounded' is about single models; training them again is tested by t: leave "
-                "one of the two out"
-            )

@@ -7,10 +7,10 @@ and errors computed from clusters (Liang & Zeger, Biometrika 1986; Miller, arXiv
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cranfield.comparison.clustering import Clustering
 from cranfield.comparison.units import EACH_QUERY, Units
 from cranfield.errors import InputError
 from cranfield.extensions.clusters.units import Clusters
@@ -18,12 +18,15 @@ from cranfield.formats.small.labels import cluster_labels
 from cranfield.notes import Note
 from cranfield.render.numbers import number, number_of
 
+if TYPE_CHECKING:
+    from cranfield.extensions.clusters.options import Clustering
+
 _FEWEST, _MOST = 5, 50  # what looks like clusters: so many groups at least, of so many ids at most
 # q1-a, q1b. (Where a dot is no line feed, an id that ends in one is searched again and again.)
 _PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])", re.DOTALL)
 
 
-def clusters_of(how: Clustering, query_ids: Sequence[str]) -> tuple[Units, list[Note]]:
+def clusters_of(how: "Clustering", query_ids: Sequence[str]) -> tuple[Units, list[Note]]:
     """Return the clusters of some queries, and notes on those without a label.
 
     Without labels there are none, and a note if the ids look as if there were. A query without a

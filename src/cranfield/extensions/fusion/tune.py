@@ -10,10 +10,10 @@ import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import align
-from cranfield.comparison.clustering import ALPHA
 from cranfield.comparison.compare import compared
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.flips import SEED
+from cranfield.comparison.level import ALPHA
 from cranfield.comparison.result import Pair, System
 from cranfield.comparison.settings import Settings, count_from
 from cranfield.comparison.significance import TIE

@@ -38,10 +38,10 @@ def _lines(evidence: Evidence) -> Iterator[tuple[str, str | Markup]]:
         yield "Scores", _files(inputs) if inputs else "precomputed, for example by an evaluation"
     else:
         yield from _inputs(aligned.source)
-    for one in aligned.groups or ():
-        if len(one.runs) > 1:
-            runs = joined(map(name_of, one.runs), ", ")
-            yield "Runs", joined([name_of(one.name), ": the mean of ", runs])
+    for system, run_names in aligned.recipe.get("groups", {}).items():
+        if len(run_names) > 1:
+            runs = joined(map(name_of, run_names), ", ")
+            yield "Runs", joined([name_of(system), ": the mean of ", runs])
     query_hash = evidence.found[evidence.measures[0]].queries_hash
     n_clusters = evidence.found[evidence.measures[0]].units.n_groups
     within = "" if n_clusters is None else f" in {number_of(n_clusters, 'cluster')}"

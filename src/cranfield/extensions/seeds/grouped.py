@@ -1,16 +1,19 @@
 """Systems, each of which is the mean of its runs."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cranfield.comparison.alignment import Aligned
-from cranfield.comparison.settings import Grouping
 from cranfield.extensions.seeds.columns import Seeds
 from cranfield.extensions.seeds.seeds import Group, averaged, groups_of, notes_on
 
+if TYPE_CHECKING:
+    from cranfield.extensions.seeds.options import Grouping
 
-def grouped(found: Aligned, grouping: Grouping) -> Aligned:
+
+def grouped(found: Aligned, grouping: "Grouping") -> Aligned:
     """Return the scores of systems, each of which is the mean of its runs."""
     runs = {} if found.source is None else found.source.runs
     paths = {
@@ -48,6 +51,5 @@ def grouped(found: Aligned, grouping: Grouping) -> Aligned:
         },
         source=None,  # rankings are those of runs
         judged=judged,
-        groups=groups,
         extra_columns=(*found.extra_columns, Seeds(groups)),
     )

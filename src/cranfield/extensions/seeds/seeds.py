@@ -14,19 +14,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.scale import is_geometric, logs
-from cranfield.comparison.settings import TEMPLATE, Grouping
-from cranfield.comparison.significance import Moments
+from cranfield.comparison.significance import AddedVariance, Moments
 from cranfield.comparison.units import Units
 from cranfield.errors import InputError, printable
 from cranfield.measures import Measure
 from cranfield.notes import Note
+
+if TYPE_CHECKING:
+    from cranfield.extensions.seeds.options import Grouping
+
+TEMPLATE = "{}"  # stands for the name of a system
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +49,7 @@ class Group:
 
 
 def groups_of(
-    how: Grouping, names: Sequence[str], paths: Mapping[str, Sequence[str]]
+    how: "Grouping", names: Sequence[str], paths: Mapping[str, Sequence[str]]
 ) -> list[tuple[str, list[int]]]:
     """Return each system's name and the places of its runs, in the order of the first of them.
 
@@ -186,22 +190,9 @@ def _has_twins(one: Group) -> bool:
     return len(columns) < len(one.runs)
 
 
-class Spread(NamedTuple):
-    """What seeds add to the variance of each system's mean: (n_systems,) each.
-
-    NaN if it is not known; 0 for a system without seeds.
-    """
-
-    variance: Floats
-    degrees: Floats  # of freedom; infinite for a system without seeds
-
-    def among(self, systems: Sequence[int]) -> "Spread":
-        """Return those of some systems, given their places."""
-        at = list(systems)
-        return Spread(self.variance[at], self.degrees[at])
-
-
-def spread_of(groups: Sequence[Group], measure: Measure | None, at: int, units: Units) -> Spread:
+def spread_of(
+    groups: Sequence[Group], measure: Measure | None, at: int, units: Units
+) -> AddedVariance:
     """Return what seeds add under the measure at a place, given the units of queries.
 
     The variance of the runs' means has a part that comes from the queries, by which the runs differ
@@ -216,7 +207,7 @@ def spread_of(groups: Sequence[Group], measure: Measure | None, at: int, units: 
         elif n_runs > 1:
             variance[i] = _added(logs(measure, one.values[at]), units)
             degrees[i] = n_runs - 1
-    return Spread(variance, degrees)
+    return AddedVariance(variance, degrees)
 
 
 def _added(scores: Floats, units: Units) -> float:

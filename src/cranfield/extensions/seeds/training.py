@@ -33,7 +33,7 @@ def trained(groups: Sequence[Group], cell: Cell) -> Trained | None:
     at = cell.aligned.measures.index(cell.measure)
     seeds = spread_of(groups, cell.known, at, cell.units)
     both = cell.paired.left, cell.paired.right
-    moments = cell.of_units.with_seeds(
+    moments = cell.of_units.with_added(
         [seeds.variance[one] for one in both], [seeds.degrees[one] for one in both]
     )
     p = t_test(moments) if moments.n > 1 else np.full(len(cell.paired.left), np.nan)

@@ -1,0 +1,52 @@
+"""ComparingOptions: how options of an extension change what is compared."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from cranfield.options import Options
+
+if TYPE_CHECKING:
+    from cranfield.comparison.alignment import Aligned
+    from cranfield.comparison.settings import GateSettings
+    from cranfield.comparison.units import Units
+    from cranfield.notes import Note
+
+
+class ComparingOptions(Options):
+    """Options of compare, gate or intervals that an extension adds: here they change nothing."""
+
+    def join_runs(self, aligned: "Aligned") -> "Aligned":
+        """Return the scores of systems, given those of runs."""
+        return aligned
+
+    def find_units(
+        self, query_ids: Sequence[str], units: "Units"
+    ) -> tuple["Units", Sequence["Note"]]:
+        """Return the units of some queries, given those without this option, and notes on them."""
+        return units, ()
+
+    def gate_settings(self, settings: "GateSettings") -> "GateSettings":
+        """Return a gate's settings; raise OptionError for a test that does not go with this."""
+        return settings
+
+    def prepare_gate(self, aligned: "Aligned", *, has_limits: bool) -> "Aligned":
+        """Return aligned scores as a gate judges them; `has_limits`: by limits of the means."""
+        return aligned
+
+    def gate_recipe(self) -> dict[str, Any]:
+        """Return what is needed to repeat a gate."""
+        return {}
+
+
+class UnitOptions(TypedDict, total=False):
+    """The options of extensions that say which queries belong together, as keywords."""
+
+    clusters: Any | None
+    cluster_by: str | None
+
+
+class JoiningOptions(UnitOptions, total=False):
+    """The same, and those that say which runs belong together."""
+
+    groups: Any | None
+    deterministic: Sequence[str]

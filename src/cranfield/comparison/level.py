@@ -1,0 +1,31 @@
+"""The level of tests and intervals, as an option."""
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from cranfield.options import Options, option, share
+
+ALPHA = (
+    0.05,
+    "The level of the tests, above 0 and below 0.5; intervals are 1 - alpha.",
+    share(below=0.5),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level(Options):
+    """The level of intervals."""
+
+    alpha: float = option(*ALPHA)
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class LevelOptions(TypedDict, total=False):
+    """The options of Level, as keywords of a function."""
+
+    alpha: float
+
+
+# ---- end

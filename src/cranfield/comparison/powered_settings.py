@@ -1,0 +1,37 @@
+"""How labels of people and of a model make one estimate: the options."""
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from cranfield.comparison.level import ALPHA
+from cranfield.options import Options, number, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoweredSettings(Options):
+    """How labels of people and of a model make one estimate."""
+
+    baseline: str | None = option(
+        None, "The system that the others are compared with. [default: the first]"
+    )
+    alpha: float = option(*ALPHA)
+    lam: float | None = option(
+        None,
+        "How much the model's labels count, from 0, not at all, to 1. [default: as much as makes "
+        "the estimate least uncertain]",
+        number(0, 1),
+    )
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class PoweredSettingsOptions(TypedDict, total=False):
+    """The options of PoweredSettings, as keywords of a function."""
+
+    baseline: str | None
+    alpha: float
+    lam: float | None
+
+
+# ---- end

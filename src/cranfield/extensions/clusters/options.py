@@ -1,0 +1,44 @@
+"""clusters=: queries that depend on one another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cranfield.comparison.comparing import ComparingOptions
+from cranfield.errors import OptionError
+from cranfield.options import option
+
+if TYPE_CHECKING:
+    from cranfield.comparison.units import Units
+    from cranfield.notes import Note
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clustering(ComparingOptions):
+    """Which queries depend on one another."""
+
+    clusters: Any | None = option(
+        None,
+        "Labels of queries that depend on one another, as those of one session, user or original "
+        "question: {query_id: label}, or a file or table of query ids and labels. Whole clusters "
+        "are flipped, and errors are cluster-robust. [default: queries are independent]",
+    )
+    cluster_by: str | None = option(
+        None, "Which labels are those of the clusters, where there are several columns."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cluster_by is not None and self.clusters is None:
+            raise OptionError(
+                f"cluster_by={self.cluster_by!r:.40} names one of the columns of labels: state "
+                "these, too (clusters=, --clusters)"
+            )
+
+    def find_units(
+        self, query_ids: Sequence[str], units: "Units"
+    ) -> tuple["Units", Sequence["Note"]]:
+        """Return the clusters of some queries, and notes on them."""
+        from cranfield.extensions.clusters.clusters import clusters_of
+
+        return clusters_of(self, query_ids)

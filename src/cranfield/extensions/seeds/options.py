@@ -1,0 +1,121 @@
+"""groups=: several runs of one system, trained with other seeds; trained_again= of a gate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from cranfield.comparison.comparing import ComparingOptions
+from cranfield.comparison.settings import some_names
+from cranfield.errors import OptionError
+from cranfield.extensions.seeds.seeds import TEMPLATE
+from cranfield.options import option
+
+if TYPE_CHECKING:
+    from cranfield.comparison.alignment import Aligned
+    from cranfield.comparison.settings import GateSettings
+
+
+def runs_by_name(value: Any) -> dict[str, tuple[str, ...]] | None:
+    """Return {name: runs}; templates, which stand for several names, are those of "{}".
+
+    Texts are taken as NAME=RUN,RUN, or as a template. Raises ValueError for anything else.
+
+    >>> runs_by_name({"new": ["new-s1", "new-s2"]}), runs_by_name(["old=a,b", "{}-s*"])
+    ({'new': ('new-s1', 'new-s2')}, {'old': ('a', 'b'), '{}': ('{}-s*',)})
+    """
+    if value is None:
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    expected = "runs by the system, as in {'new': ['new-s1', 'new-s2']}, NAME=RUN,RUN or '{}-s*'"
+    try:
+        if isinstance(value, Mapping):
+            pairs = [(str(name), some_names(runs)) for name, runs in value.items()]
+        else:
+            pairs = [_of_text(one) for one in some_names(value)]
+    except ValueError:
+        raise ValueError(expected) from None
+    for name, runs in pairs:
+        if (
+            not name.strip()
+            or not all(runs)
+            or (name == TEMPLATE) != all(one.count(TEMPLATE) == 1 for one in runs)
+        ):
+            raise ValueError(expected)
+        found[name] = (*found.get(name, ()), *runs)
+    return found or None
+
+
+def _of_text(text: str) -> tuple[str, tuple[str, ...]]:
+    """Read NAME=RUN,RUN or a template."""
+    name, equals, runs = text.partition("=")
+    if TEMPLATE in text and not equals:
+        return TEMPLATE, (text,)
+    return name.strip() if equals else "", tuple(one.strip() for one in runs.split(","))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping(ComparingOptions):
+    """Which runs belong to one system, trained with different seeds."""
+
+    groups: Any | None = option(
+        None,
+        "Runs of one system, trained with different seeds, as {'dense': ['dense-s1', 'dense-s2']}: "
+        "names, files, or patterns such as 'dense-s*'. A text with {} is for all systems: '{}-s*'. "
+        "A system is then the mean of its runs. [default: each run is a system]",
+        runs_by_name,
+    )
+    deterministic: Sequence[str] = option(
+        (),
+        "Systems without seeds, such as BM25: their one run is all there is.",
+        some_names,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.deterministic and self.groups is None:
+            raise OptionError(
+                f"deterministic={self.deterministic!r:.80} applies beside systems of several runs: "
+                "name these, too (groups=, --group)"
+            )
+
+    def join_runs(self, aligned: "Aligned") -> "Aligned":
+        """Return the scores of systems, each of which is the mean of its runs."""
+        if self.groups is None:
+            return aligned
+        from cranfield.extensions.seeds.grouped import grouped
+
+        return grouped(aligned, self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retraining(ComparingOptions):
+    """Whether a gate judges systems as trained again, with other seeds."""
+
+    trained_again: bool = option(
+        False,
+        "Require it of systems trained again, with other seeds, too, by a t test; needs groups of "
+        "runs. [default: these models alone]",
+    )
+
+    def gate_settings(self, settings: "GateSettings") -> "GateSettings":
+        """Return the settings with the t test, if systems are judged as trained again."""
+        if not self.trained_again:
+            return settings
+        if settings.gate_test.any_number:
+            raise OptionError(
+                f"test={settings.test!r} is about single models; training them again is tested by "
+                "t: leave one of the two out"
+            )
+        return replace(settings, test="t")
+
+    def prepare_gate(self, aligned: "Aligned", *, has_limits: bool) -> "Aligned":
+        """Add what other seeds add to the variances of means, or a note that it is left out."""
+        from cranfield.extensions.seeds.retrained import note_models, retrain
+
+        if self.trained_again:
+            return retrain(aligned, has_limits=has_limits)
+        return note_models(aligned)
+
+    def gate_recipe(self) -> dict[str, Any]:
+        """Return whether systems were judged as trained again."""
+        return self.to_dict()
