@@ -128,7 +128,8 @@ PAIR_VALUES = {
 
 # Extension -> other extensions that it may import.
 USES = {
-    "seeds": ("clusters",),
+    "labels": ("fusion", "orderings", "whatif"),
+    "orderings": ("whatif",),
 }
 
 
