@@ -23,11 +23,11 @@ _NAMES = {
     "comparison.compare": "compare",
     "comparison.comparison": "Comparison",
     "comparison.gate": "gate",
-    "comparison.paper_table": "PaperTable paper_table",
-    "comparison.human_labels": "prediction_powered",
+    "extensions.report.paper_table": "PaperTable paper_table",
+    "extensions.labels.human.human_labels": "prediction_powered",
     "comparison.intervals": "Intervals intervals",
-    "comparison.macro": "CollectionComparison compare_collections",
-    "comparison.powered_result": "PoweredMean PredictionPowered",
+    "extensions.collections.macro": "CollectionComparison compare_collections",
+    "extensions.labels.human.powered_result": "PoweredMean PredictionPowered",
     "comparison.needed": "detectable",
     "extensions.power.power": "power queries_needed seeds_needed",
     "comparison.verdict": "Gate GateFailed Verdict",
@@ -62,7 +62,7 @@ _NAMES = {
     "scoring.check": "Check check",
     "scoring.evaluate": "evaluate",
     "extensions.whatif.joint_bounds": "JointBounds joint_bounds",
-    "scoring.nuggets": "NuggetScores nugget_recall",
+    "extensions.labels.nuggets": "NuggetScores nugget_recall",
     "scoring.scores": "Scores Systems",
     "extensions.tools.side_by_side": "SideBySide conventions",
     "extensions.scale.tally": "Tally Totals",
@@ -76,16 +76,9 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.comparison.compare import compare as compare
     from cranfield.comparison.comparison import Comparison as Comparison
     from cranfield.comparison.gate import gate as gate
-    from cranfield.comparison.human_labels import prediction_powered as prediction_powered
     from cranfield.comparison.intervals import Intervals as Intervals
     from cranfield.comparison.intervals import intervals as intervals
-    from cranfield.comparison.macro import CollectionComparison as CollectionComparison
-    from cranfield.comparison.macro import compare_collections as compare_collections
     from cranfield.comparison.needed import detectable as detectable
-    from cranfield.comparison.paper_table import PaperTable as PaperTable
-    from cranfield.comparison.paper_table import paper_table as paper_table
-    from cranfield.comparison.powered_result import PoweredMean as PoweredMean
-    from cranfield.comparison.powered_result import PredictionPowered as PredictionPowered
     from cranfield.comparison.verdict import Gate as Gate
     from cranfield.comparison.verdict import GateFailed as GateFailed
     from cranfield.comparison.verdict import Verdict as Verdict
@@ -107,11 +100,22 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.explanation.mean import MeanExplanation as MeanExplanation
     from cranfield.explanation.queries import QueryDifferences as QueryDifferences
     from cranfield.explanation.query import Explanation as Explanation
+    from cranfield.extensions.collections.macro import CollectionComparison as CollectionComparison
+    from cranfield.extensions.collections.macro import compare_collections as compare_collections
     from cranfield.extensions.fusion.fuse import fuse as fuse
     from cranfield.extensions.fusion.tune import Tuned as Tuned
     from cranfield.extensions.fusion.tune import tune as tune
     from cranfield.extensions.labels.assessors.agreement import Agreement as Agreement
     from cranfield.extensions.labels.assessors.assess import agreement as agreement
+    from cranfield.extensions.labels.human.human_labels import (
+        prediction_powered as prediction_powered,
+    )
+    from cranfield.extensions.labels.human.powered_result import PoweredMean as PoweredMean
+    from cranfield.extensions.labels.human.powered_result import (
+        PredictionPowered as PredictionPowered,
+    )
+    from cranfield.extensions.labels.nuggets import NuggetScores as NuggetScores
+    from cranfield.extensions.labels.nuggets import nugget_recall as nugget_recall
     from cranfield.extensions.labels.pools.collect import Assessor as Assessor
     from cranfield.extensions.labels.pools.collect import Labels as Labels
     from cranfield.extensions.labels.pools.collect import collect as collect
@@ -146,6 +150,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.power.power import power as power
     from cranfield.extensions.power.power import queries_needed as queries_needed
     from cranfield.extensions.power.power import seeds_needed as seeds_needed
+    from cranfield.extensions.report.paper_table import PaperTable as PaperTable
+    from cranfield.extensions.report.paper_table import paper_table as paper_table
     from cranfield.extensions.report.report import Report as Report
     from cranfield.extensions.report.report import report as report
     from cranfield.extensions.scale.tally import Tally as Tally
@@ -169,8 +175,6 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.scoring.check import Check as Check
     from cranfield.scoring.check import check as check
     from cranfield.scoring.evaluate import evaluate as evaluate
-    from cranfield.scoring.nuggets import NuggetScores as NuggetScores
-    from cranfield.scoring.nuggets import nugget_recall as nugget_recall
     from cranfield.scoring.scores import Scores as Scores
     from cranfield.scoring.scores import Systems as Systems
 

@@ -29,18 +29,12 @@ _SECTIONS = {
         "explain": "Show how a number came about: term by term, query by query.",
         "measures": "List the measures, or explain some.",
         "check": "Find what makes numbers wrong without an error, before scoring.",
-        "nuggets": "Score answers by the nuggets that they support.",
-        "trec-eval": "Take the place of trec_eval: its options, its output.",
-        "demo": "Evaluate a small collection that comes with the package.",
     },
     "Compare": {
         "compare": "Compare systems: which is better, by how much, how sure that is.",
         "gate": "Fail if a run is worse than the baseline by a margin.",
     },
-    "Show": {
-        "figure": "Draw a picture for a screen, a paper or slides.",
-        "table": "Make the table of a paper: systems by measures, marked by a test.",
-    },
+    "Show": {},
     "Runs and judgments": {
         "convert": "Write a run or judgments in another format.",
     },

@@ -33,10 +33,10 @@ from cranfield.cli.terminal import (
     show,
 )
 from cranfield.comparison.level import Level
-from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.extensions.clusters.options import Clustering
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.scale.options import Dealing
 from cranfield.options import options_of
 from cranfield.scoring.arguments import Threads
@@ -129,7 +129,7 @@ def command(
         say_dealing(n_buckets, dealing.temp)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
     if human is not None:
-        from cranfield.comparison.human_labels import prediction_powered
+        from cranfield.extensions.labels.human.human_labels import prediction_powered
 
         labels = data.read_human(human, judging.duplicates)
         settings: Any = {**powered.unusual(), **level.unusual(), **judging.unusual()}

@@ -21,23 +21,23 @@ from cranfield.cli.data import (
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.macro import CollectionComparison, compare_collections
-from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.explanation.pointer import Typed, as_typed
 from cranfield.extensions.clusters.options import Clustering
+from cranfield.extensions.collections.collection_files import Files, collection_files
+from cranfield.extensions.collections.macro import CollectionComparison, compare_collections
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.seeds.options import Grouping
 from cranfield.formats.files import stem_of
-from cranfield.formats.small.collection_files import Files, collection_files
 from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
 from cranfield.options import options_of
 
 if TYPE_CHECKING:
-    from cranfield.comparison.powered_result import PredictionPowered
+    from cranfield.extensions.labels.human.powered_result import PredictionPowered
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class Comparing:
         left_out = {one.name for one in options_of(Settings)} - {"alpha", "baseline"}
         of_families = {one.name for kind in (Clustering, Grouping) for one in options_of(kind)}
         flags.refuse_options(left_out | of_families | {"slices"}, "does not go with --human")
-        from cranfield.comparison.human_labels import prediction_powered
+        from cranfield.extensions.labels.human.human_labels import prediction_powered
 
         several = Several(
             *(qrels, runs, self.names, self.saved, self.alignment, self.rel),

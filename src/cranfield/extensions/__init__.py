@@ -20,11 +20,25 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "nuggets": Command(
+        "Evaluate",
+        "Score answers by the nuggets that they support.",
+        "labels.nuggets_command",
+    ),
     "conventions": Command(
         "Evaluate",
         "Compute a number as other tools do: why does mine say 0.82?",
         "tools.command",
-        before="trec-eval",
+    ),
+    "trec-eval": Command(
+        "Evaluate",
+        "Take the place of trec_eval: its options, its output.",
+        "tools.trec_eval_command",
+    ),
+    "demo": Command(
+        "Evaluate",
+        "Evaluate a small collection that comes with the package.",
+        "demo.command",
     ),
     "power": Command(
         "Compare",
@@ -50,7 +64,16 @@ COMMANDS = {
         "Show",
         "Make one page to look at: tables, charts, rankings side by side.",
         "report.report_command",
-        before="figure",
+    ),
+    "figure": Command(
+        "Show",
+        "Draw a picture for a screen, a paper or slides.",
+        "report.figure_command",
+    ),
+    "table": Command(
+        "Show",
+        "Make the table of a paper: systems by measures, marked by a test.",
+        "report.table_command",
     ),
     "fuse": Command(
         "Runs and judgments",

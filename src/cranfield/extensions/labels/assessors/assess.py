@@ -28,11 +28,11 @@ from cranfield.extensions.labels.assessors.judgments import (
 )
 from cranfield.extensions.labels.assessors.relabel import on_scale, relabelled
 from cranfield.extensions.labels.assessors.stability import Stability, stabilities
+from cranfield.extensions.labels.rates import rate_rows
 from cranfield.extensions.whatif.variants import blocks
 from cranfield.formats.block import Duplicates
 from cranfield.formats.columns import What
 from cranfield.formats.header import columns_for
-from cranfield.formats.small.rates import rate_rows
 from cranfield.formats.source import Path
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged

@@ -12,11 +12,11 @@ from cranfield.arrays.ids import encode
 from cranfield.data.combined import WHICH_COUNTS, DifferingGrades
 from cranfield.data.qrels import Qrels
 from cranfield.errors import DuplicateError, InputError, OptionError, printable
+from cranfield.extensions.labels.label_files import DRAWING, QUERY, Label, labels_in
 from cranfield.extensions.labels.pools.pool import NOT_DRAWN, Pool
 from cranfield.formats.block import Errors, Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.files import stem_of
-from cranfield.formats.small.label_files import DRAWING, QUERY, Label, labels_in
 from cranfield.formats.small.read import Table as Rows
 from cranfield.formats.small.read import number_of
 from cranfield.formats.source import Source

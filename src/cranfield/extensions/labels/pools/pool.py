@@ -16,12 +16,12 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.extensions.fusion.fuse import fuse
+from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
 from cranfield.extensions.labels.pools.deciding import deciding
 from cranfield.extensions.labels.pools.draw import Strata, chosen, drawn_of_strata, strata
 from cranfield.extensions.labels.pools.strategies import STRATEGIES, next_documents
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
-from cranfield.formats.small.label_files import argilla_records, label_studio_tasks
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, texts_of
 from cranfield.measures import parse
 from cranfield.notes import Note, warn_of

@@ -19,8 +19,6 @@ from cranfield.comparison.compare import compared
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import corrected
 from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.macro_result import MacroPair, MacroResult, MacroSystem
-from cranfield.comparison.macro_tables import macro_tables
 from cranfield.comparison.randomization import step_down
 from cranfield.comparison.result import Method, listed, verdicts
 from cranfield.comparison.scale import cut, is_geometric, range_of
@@ -41,10 +39,12 @@ from cranfield.comparison.significance import (
     t_test,
     wilcoxon,
 )
-from cranfield.comparison.strata import Strata, flipped
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, printable
-from cranfield.formats.small.collection_files import collection_files
+from cranfield.extensions.collections.collection_files import collection_files
+from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
+from cranfield.extensions.collections.macro_tables import macro_tables
+from cranfield.extensions.collections.strata import Strata, flipped
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged, warn_of
 from cranfield.options import refuse_others, takes

@@ -6,8 +6,8 @@ from cranfield.cli import flags
 from cranfield.cli.data import refuse_two_inputs
 from cranfield.cli.several import Comparing, collections_option, comparing_options, place_of
 from cranfield.cli.terminal import Format, format_option, say_notes, show
-from cranfield.comparison.paper_table import Paper, paper_table
 from cranfield.errors import OptionError
+from cranfield.extensions.report.paper_table import Paper, paper_table
 from cranfield.render.shown import ROWS
 
 

@@ -2,7 +2,7 @@
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, piped_format_option, show
-from cranfield.scoring.nuggets import nugget_recall
+from cranfield.extensions.labels.nuggets import nugget_recall
 
 
 @flags.command("nuggets")

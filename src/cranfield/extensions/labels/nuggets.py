@@ -11,8 +11,8 @@ import numpy as np
 
 from cranfield.arrays.ids import encode
 from cranfield.arrays.ranked import Floats, mean, ratio
+from cranfield.extensions.labels.nugget_files import FAILED, nugget_rows
 from cranfield.formats.frames import ArrowTable
-from cranfield.formats.small.nugget_files import FAILED, nugget_rows
 from cranfield.formats.source import Path
 from cranfield.notes import Note, lines_of
 from cranfield.render.numbers import number_of, queries_of

@@ -11,7 +11,6 @@ from cranfield.arrays.ids import ids_of
 from cranfield.arrays.ranked import Bools, Floats, Ints, means
 from cranfield.comparison.alignment import Aligned, Evaluated, align
 from cranfield.comparison.mean_interval import on_intervals
-from cranfield.comparison.powered import Powered, by_documents, by_queries, off_by_chance
 from cranfield.comparison.settings import Alignment
 from cranfield.comparison.significance import TIE
 from cranfield.comparison.units import Units
@@ -19,10 +18,16 @@ from cranfield.data.judge import judge_all
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, as_qrels
 from cranfield.errors import InputError, NothingSharedError, OptionError, printable
+from cranfield.extensions.labels.added import added, depth_of
+from cranfield.extensions.labels.human.powered import (
+    Powered,
+    by_documents,
+    by_queries,
+    off_by_chance,
+)
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import number, number_of, plain, probability, share_of, short
-from cranfield.scoring.added import added, depth_of
 from cranfield.scoring.arguments import Reading
 
 _BY_CHANCE = 0.01  # with a smaller p, the labelled ones do not look drawn by chance

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.tables import MARKS
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note
 from cranfield.render.numbers import interval, number, number_of, percent, probability, signed
 from cranfield.render.shown import Shown

@@ -7,16 +7,19 @@ import numpy as np
 
 from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.corrections import holm
-from cranfield.comparison.human_samples import Sample, sampled
-from cranfield.comparison.powered import Powered
-from cranfield.comparison.powered_result import PoweredMean, PredictionPowered
-from cranfield.comparison.powered_settings import PoweredSettings, PoweredSettingsOptions
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import range_of
 from cranfield.comparison.settings import Alignment, AlignmentOptions
 from cranfield.comparison.significance import Moments, t_interval, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
+from cranfield.extensions.labels.human.human_samples import Sample, sampled
+from cranfield.extensions.labels.human.powered import Powered
+from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
+from cranfield.extensions.labels.human.powered_settings import (
+    PoweredSettings,
+    PoweredSettingsOptions,
+)
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched

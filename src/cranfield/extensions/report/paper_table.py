@@ -9,13 +9,13 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from cranfield.comparison.compare import compared, every_pair
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.macro import CollectionComparison, averaged
-from cranfield.comparison.macro_result import MacroResult
 from cranfield.comparison.result import Outcome, Result, System
 from cranfield.comparison.scale import range_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.tables import CORRECTIONS, test_of
 from cranfield.errors import InputError
+from cranfield.extensions.collections.macro import CollectionComparison, averaged
+from cranfield.extensions.collections.macro_result import MacroResult
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.options import Options, option, refuse_others, takes, whole
