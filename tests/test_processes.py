@@ -117,7 +117,8 @@ def test_who_may_not_write_a_file_does_not_replace_it() -> None:
     with tempfile.TemporaryDirectory() as folder:  # that of pytest is closed to others
         os.chmod(folder, 0o777)  # noqa: S103 - for the child, which is somebody else
         old, new = Path(folder, "old.csv"), Path(folder, "new.csv")
-        old.write_bytes(b"old")
+        with written(old) as stream:  # and what that imports may be out of the child's reach
+            stream.write(b"old")
         old.chmod(0o444)
         assert in_a_fork(write)
         assert (old.read_bytes(), new.read_bytes()) == (b"old", b"new")

@@ -112,8 +112,11 @@ class Source:
 
     def start(self, n_bytes: int) -> bytes:
         """Return the first `n_bytes` bytes, decompressed."""
-        with self.open() as stream:
-            return io.BufferedReader(KeptOpen(stream)).read(n_bytes)
+        beginning = b""
+        with self.open() as stream:  # a buffer would wait for more of a pipe
+            while len(beginning) < n_bytes and (piece := stream.read(n_bytes - len(beginning))):
+                beginning += piece
+        return beginning
 
     @contextlib.contextmanager
     def open(self, *, heard: bool = False) -> Iterator[IO[bytes]]:
