@@ -41,4 +41,4 @@ class Clustering(ComparingOptions):
         """Return the clusters of some queries, and notes on them."""
         from cranfield.extensions.clusters.clusters import clusters_of
 
-        return clusters_of(self, query_ids)
+        return clusters_of(self.clusters, self.cluster_by, query_ids)

@@ -84,7 +84,7 @@ class Grouping(ComparingOptions):
             return aligned
         from cranfield.extensions.seeds.grouped import grouped
 
-        return grouped(aligned, self)
+        return grouped(aligned, self.groups, self.deterministic)
 
 
 @dataclass(frozen=True, kw_only=True)
