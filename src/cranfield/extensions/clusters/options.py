@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.errors import OptionError
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Clustering(ComparingOptions):
     """Which queries depend on one another."""
+
+    flags: ClassVar = {"clusters": {"metavar": "FILE"}}
 
     clusters: Any | None = option(
         None,
