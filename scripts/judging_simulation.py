@@ -30,8 +30,8 @@ import numpy as np
 
 from cranfield import Qrels, Run, evaluate, fuse, kendall, parse, read_qrels, read_run
 from cranfield.data.judging import Judging
-from cranfield.pools.deciding import deciding
-from cranfield.pools.strategies import STRATEGIES, answered
+from cranfield.extensions.labels.pools.deciding import deciding
+from cranfield.extensions.labels.pools.strategies import STRATEGIES, answered
 
 SEED = 20_261_128
 MEASURES = ("nDCG@10", "AP")

@@ -18,9 +18,9 @@ from scipy import stats
 
 import cranfield
 from cranfield import Agreement, InputError, MeasureError, OptionError, agreement, evaluate
-from cranfield.assessors.judgments import Agreed
 from cranfield.cli import cli
 from cranfield.errors import NothingSharedError
+from cranfield.extensions.labels.assessors.judgments import Agreed
 from cranfield.measures import definitions, example_of
 
 Grades = dict[str, dict[str, int]]

@@ -12,7 +12,8 @@ from helpers.commands import invoke
 from scipy import stats
 
 from cranfield import InputError, OptionError, agreement
-from cranfield.assessors.beyond_chance import (
+from cranfield.errors import NothingSharedError
+from cranfield.extensions.labels.assessors.beyond_chance import (
     COEFFICIENTS,
     FLEISS,
     Coefficient,
@@ -20,7 +21,6 @@ from cranfield.assessors.beyond_chance import (
     coefficients_of,
     sums_of,
 )
-from cranfield.errors import NothingSharedError
 
 Grades = dict[str, dict[str, int]]
 NAMES = [*COEFFICIENTS]

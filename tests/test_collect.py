@@ -10,7 +10,7 @@ import pytest
 from helpers.commands import invoke
 
 from cranfield import InputError, OptionError, Qrels, collect, evaluate, pool, read_qrels
-from cranfield.formats.small.label_files import labels_in
+from cranfield.extensions.labels.label_files import labels_in
 
 JUDGED = {"q1": {"x": 1}, "q2": {"x": 1}}
 RUNS = {"a": {"q1": ["d1", "d2", "d3"], "q2": ["d1", "d4"]}, "b": {"q1": ["d5", "d1"]}}

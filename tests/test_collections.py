@@ -27,7 +27,7 @@ from cranfield.arrays.ranked import Floats
 from cranfield.comparison.alignment import align
 from cranfield.comparison.flips import Flips, Paired
 from cranfield.comparison.randomization import inverted
-from cranfield.comparison.strata import Strata, flipped
+from cranfield.extensions.collections.strata import Strata, flipped
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
 

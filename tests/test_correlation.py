@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cranfield import InputError, kendall, tau_ap, tau_ap_a, tau_ap_b, weighted_tau
-from cranfield.orderings.coefficients import spearman
+from cranfield.extensions.orderings.coefficients import spearman
 
 # The two sets published with the R package ircor (Urbano & Marrero, ICTIR 2017).
 X1 = [0.897, 0.372, 0.908, 0.898, 0.661, 0.062, 0.177, 0.384, 0.498, 0.992]

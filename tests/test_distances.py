@@ -33,7 +33,7 @@ from cranfield import (
     read_run,
 )
 from cranfield.data.judging import Judging
-from cranfield.engines.tasks import Task, of_bucket
+from cranfield.extensions.scale.tasks import Task, of_bucket
 from cranfield.version import __version__
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")

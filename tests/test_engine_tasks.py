@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import cranfield.engines.tasks as tasks
+import cranfield.extensions.scale.tasks as tasks
 from cranfield import InputError, Qrels, definitions, evaluate, parse
 from cranfield.arrays import threads
 from cranfield.data.judging import Judging
-from cranfield.engines.tasks import Task, of_bucket, of_partition, rows_of_arrays
-from cranfield.engines.totals import Kind, _differences, _paired, _plus, _summary, _summed
+from cranfield.extensions.scale.tasks import Task, of_bucket, of_partition, rows_of_arrays
+from cranfield.extensions.scale.totals import Kind, _differences, _paired, _plus, _summary, _summed
 from cranfield.measures import Measure
 from cranfield.version import __version__
 

@@ -23,11 +23,11 @@ from cranfield.arrays.ids import Ids
 from cranfield.arrays.threads import at_most
 from cranfield.cli import cli
 from cranfield.errors import DuplicateError
+from cranfield.extensions.fusion import fused_rows
+from cranfield.extensions.fusion.fusing import Method
+from cranfield.extensions.fusion.methods import METHODS as WAYS
+from cranfield.extensions.fusion.run_lists import Found
 from cranfield.formats.block import SIZES
-from cranfield.fusion import fused_rows
-from cranfield.fusion.fusing import Method
-from cranfield.fusion.methods import METHODS as WAYS
-from cranfield.fusion.run_lists import Found
 
 Scored = dict[str, dict[str, float]]
 METHODS: list[Any] = [*get_args(Method)]

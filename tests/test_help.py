@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete
 from helpers.commands import invoke
 
 from cranfield.cli import COMMANDS, cli, load_command
-from cranfield.cli.figure import command as figure
+from cranfield.extensions.report.figure_command import command as figure
 
 GROUPS = ["Options", "Files", "Ranking", "Statistics", "Output"]
 PAGES = [[], *([name] for name in COMMANDS)]

@@ -25,11 +25,16 @@ from cranfield import (
     read_run,
 )
 from cranfield.comparison.alignment import align
-from cranfield.comparison.powered import Powered, by_documents, by_queries, off_by_chance
 from cranfield.data.judge import judge
 from cranfield.data.qrels import Qrels
-from cranfield.pools.draw import chances, drawn
-from cranfield.scoring.added import added
+from cranfield.extensions.labels.added import added
+from cranfield.extensions.labels.human.powered import (
+    Powered,
+    by_documents,
+    by_queries,
+    off_by_chance,
+)
+from cranfield.extensions.labels.pools.draw import chances, drawn
 
 Y = [0.2, 0.5, 0, 0.7, 0.4, 0.9, 0.1, 0.6, 0.3, 0.5]
 F = [0.35, 0.45, 0.30, 0.6, 0.7, 0.8, 0.2, 0.75, 0.25, 0.7]

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from cranfield import InputError, nugget_recall
 from cranfield.cli import cli
-from cranfield.scoring.nuggets import SCORES
+from cranfield.extensions.labels.nuggets import SCORES
 
 Write = Callable[[str, str], str]
 COLUMNS = ("query", "answer", "nugget", "importance", "assignment")

@@ -10,7 +10,7 @@ import pytest
 
 import cranfield
 from cranfield import RBO, InputError, OptionError, rbo
-from cranfield.orderings.rbo import TiedRanks
+from cranfield.extensions.orderings.rbo import TiedRanks
 
 VARIANTS: list[TiedRanks] = ["w", "a", "b"]
 RED = ["red", {"blue", "green"}, "yellow", "pink"]

@@ -24,7 +24,7 @@ from cranfield import (
     prediction_powered,
     read_qrels,
 )
-from cranfield.pools.draw import chances, drawn
+from cranfield.extensions.labels.pools.draw import chances, drawn
 
 JUDGED = {"q1": {"d1": 1, "d9": 0}, "q2": {"d3": 1}, "q3": {"d4": 1}}
 RUNS = {

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from cranfield import Qrels, Run, compare, demo, rbo, read_qrels, read_run, report
 from cranfield.data.judging import Judging
 from cranfield.explanation.scene import Scene
-from cranfield.page import rankings as module
-from cranfield.page.rankings import EmbeddedRankings, rankings
+from cranfield.extensions.report import rankings as module
+from cranfield.extensions.report.rankings import EmbeddedRankings, rankings
 
 Nested = dict[str, dict[str, float]]
 DEMO = demo.QRELS, [str(path) for path in demo.RUNS]

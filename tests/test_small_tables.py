@@ -14,11 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cranfield import InputError
+from cranfield.extensions.labels.label_files import labels_in
+from cranfield.extensions.labels.nugget_files import nugget_rows
 from cranfield.formats.small import read
 from cranfield.formats.small.chunk_files import chunk_rows
-from cranfield.formats.small.label_files import labels_in
 from cranfield.formats.small.labels import cluster_labels
-from cranfield.formats.small.nugget_files import nugget_rows
 from cranfield.formats.small.read import Form, text_table
 from cranfield.formats.small.texts import texts_of
 

@@ -162,7 +162,7 @@ def test_without_a_cogroup_the_scores_are_the_same(
 ) -> None:
     """Spark 3.5 has no applyInArrow on two sides."""
     from cranfield import spark
-    from cranfield.engines import spark as engine
+    from cranfield.extensions.scale import spark as engine
 
     monkeypatch.setattr(engine, "_has_cogroup", lambda _: False)
     found = spark.evaluate(
@@ -321,7 +321,7 @@ def test_what_is_wrong_is_refused_where_it_is_called(
     with pytest.raises(OptionError, match=r"column 'words' holds an array<string>"):
         spark.evaluate(lists, ranked, "RR", by="system", keep="words")
     with monkeypatch.context() as patched:
-        patched.setattr("cranfield.engines.tasks._safe", lambda _: "same")
+        patched.setattr("cranfield.extensions.scale.tasks._safe", lambda _: "same")
         with pytest.raises(OptionError, match="RR and AP would both be column 'same'"):
             spark.evaluate(judged, ranked, "RR AP", by="system", names="safe")
     plain = stored.select("query_id", "RR")

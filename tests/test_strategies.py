@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cranfield import InputError, OptionError, pool
-from cranfield.pools.strategies import bandit, move_to_front, next_documents
+from cranfield.extensions.labels.pools.strategies import bandit, move_to_front, next_documents
 
 Truth = dict[str, bool]
 

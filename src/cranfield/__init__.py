@@ -17,17 +17,17 @@ from cranfield.version import __version__ as __version__
 # The public names of each module.
 _NAMES = {
     "arrays.ranked": "Ranked ratio",
-    "assessors.agreement": "Agreement",
-    "assessors.assess": "agreement",
+    "extensions.labels.assessors.agreement": "Agreement",
+    "extensions.labels.assessors.assess": "agreement",
     "captions": "with_texts",
     "comparison.compare": "compare",
     "comparison.comparison": "Comparison",
     "comparison.gate": "gate",
-    "comparison.paper_table": "PaperTable paper_table",
-    "comparison.human_labels": "prediction_powered",
+    "extensions.report.paper_table": "PaperTable paper_table",
+    "extensions.labels.human.human_labels": "prediction_powered",
     "comparison.intervals": "Intervals intervals",
-    "comparison.macro": "CollectionComparison compare_collections",
-    "comparison.powered_result": "PoweredMean PredictionPowered",
+    "extensions.collections.macro": "CollectionComparison compare_collections",
+    "extensions.labels.human.powered_result": "PoweredMean PredictionPowered",
     "comparison.needed": "detectable",
     "extensions.power.power": "power queries_needed seeds_needed",
     "comparison.verdict": "Gate GateFailed Verdict",
@@ -40,27 +40,29 @@ _NAMES = {
     "explanation.mean": "MeanExplanation",
     "explanation.queries": "QueryDifferences",
     "explanation.query": "Explanation",
-    "fusion.fuse": "fuse",
-    "fusion.tune": "Tuned tune",
+    "extensions.fusion.fuse": "fuse",
+    "extensions.fusion.tune": "Tuned tune",
     "measures": "Measure definitions measure parse parse_all",
     "measures.parameters": "Cutoff Parameter RecallPoint Rel",
     "measures.registry": "Names",
     "measures.traits": "Traits",
     "notes": "Note",
-    "orderings.coefficients": "Kendall kendall tau_ap tau_ap_a tau_ap_b weighted_tau",
-    "orderings.correlate": "correlate",
-    "orderings.discrimination": "DiscriminativePower SwapRate discriminative_power swap_rate",
-    "orderings.pairs": "Correlation OrderingPair",
-    "orderings.rbo": "RBO RunRBO rbo",
-    "orderings.reproduce": "ReproducedRun Reproduction reproduce",
-    "page.report": "Report report",
-    "pools.collect": "Assessor Labels collect",
-    "pools.holes": "Hole Holes holes",
-    "pools.pool": "Pool pool",
+    "extensions.orderings.coefficients": "Kendall kendall tau_ap tau_ap_a tau_ap_b weighted_tau",
+    "extensions.orderings.correlate": "correlate",
+    "extensions.orderings.discrimination": (
+        "DiscriminativePower SwapRate discriminative_power swap_rate"
+    ),
+    "extensions.orderings.pairs": "Correlation OrderingPair",
+    "extensions.orderings.rbo": "RBO RunRBO rbo",
+    "extensions.orderings.reproduce": "ReproducedRun Reproduction reproduce",
+    "extensions.report.report": "Report report",
+    "extensions.labels.pools.collect": "Assessor Labels collect",
+    "extensions.labels.pools.holes": "Hole Holes holes",
+    "extensions.labels.pools.pool": "Pool pool",
     "scoring.check": "Check check",
     "scoring.evaluate": "evaluate",
     "extensions.whatif.joint_bounds": "JointBounds joint_bounds",
-    "scoring.nuggets": "NuggetScores nugget_recall",
+    "extensions.labels.nuggets": "NuggetScores nugget_recall",
     "scoring.scores": "Scores Systems",
     "extensions.tools.side_by_side": "SideBySide conventions",
     "extensions.scale.tally": "Tally Totals",
@@ -70,22 +72,13 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names.spli
 if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.arrays.ranked import Ranked as Ranked
     from cranfield.arrays.ranked import ratio as ratio
-    from cranfield.assessors.agreement import Agreement as Agreement
-    from cranfield.assessors.assess import agreement as agreement
     from cranfield.captions import with_texts as with_texts
     from cranfield.comparison.compare import compare as compare
     from cranfield.comparison.comparison import Comparison as Comparison
     from cranfield.comparison.gate import gate as gate
-    from cranfield.comparison.human_labels import prediction_powered as prediction_powered
     from cranfield.comparison.intervals import Intervals as Intervals
     from cranfield.comparison.intervals import intervals as intervals
-    from cranfield.comparison.macro import CollectionComparison as CollectionComparison
-    from cranfield.comparison.macro import compare_collections as compare_collections
     from cranfield.comparison.needed import detectable as detectable
-    from cranfield.comparison.paper_table import PaperTable as PaperTable
-    from cranfield.comparison.paper_table import paper_table as paper_table
-    from cranfield.comparison.powered_result import PoweredMean as PoweredMean
-    from cranfield.comparison.powered_result import PredictionPowered as PredictionPowered
     from cranfield.comparison.verdict import Gate as Gate
     from cranfield.comparison.verdict import GateFailed as GateFailed
     from cranfield.comparison.verdict import Verdict as Verdict
@@ -107,18 +100,66 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.explanation.mean import MeanExplanation as MeanExplanation
     from cranfield.explanation.queries import QueryDifferences as QueryDifferences
     from cranfield.explanation.query import Explanation as Explanation
+    from cranfield.extensions.collections.macro import CollectionComparison as CollectionComparison
+    from cranfield.extensions.collections.macro import compare_collections as compare_collections
+    from cranfield.extensions.fusion.fuse import fuse as fuse
+    from cranfield.extensions.fusion.tune import Tuned as Tuned
+    from cranfield.extensions.fusion.tune import tune as tune
+    from cranfield.extensions.labels.assessors.agreement import Agreement as Agreement
+    from cranfield.extensions.labels.assessors.assess import agreement as agreement
+    from cranfield.extensions.labels.human.human_labels import (
+        prediction_powered as prediction_powered,
+    )
+    from cranfield.extensions.labels.human.powered_result import PoweredMean as PoweredMean
+    from cranfield.extensions.labels.human.powered_result import (
+        PredictionPowered as PredictionPowered,
+    )
+    from cranfield.extensions.labels.nuggets import NuggetScores as NuggetScores
+    from cranfield.extensions.labels.nuggets import nugget_recall as nugget_recall
+    from cranfield.extensions.labels.pools.collect import Assessor as Assessor
+    from cranfield.extensions.labels.pools.collect import Labels as Labels
+    from cranfield.extensions.labels.pools.collect import collect as collect
+    from cranfield.extensions.labels.pools.holes import Hole as Hole
+    from cranfield.extensions.labels.pools.holes import Holes as Holes
+    from cranfield.extensions.labels.pools.holes import holes as holes
+    from cranfield.extensions.labels.pools.pool import Pool as Pool
+    from cranfield.extensions.labels.pools.pool import pool as pool
+    from cranfield.extensions.orderings.coefficients import Kendall as Kendall
+    from cranfield.extensions.orderings.coefficients import kendall as kendall
+    from cranfield.extensions.orderings.coefficients import tau_ap as tau_ap
+    from cranfield.extensions.orderings.coefficients import tau_ap_a as tau_ap_a
+    from cranfield.extensions.orderings.coefficients import tau_ap_b as tau_ap_b
+    from cranfield.extensions.orderings.coefficients import weighted_tau as weighted_tau
+    from cranfield.extensions.orderings.correlate import correlate as correlate
+    from cranfield.extensions.orderings.discrimination import (
+        DiscriminativePower as DiscriminativePower,
+    )
+    from cranfield.extensions.orderings.discrimination import SwapRate as SwapRate
+    from cranfield.extensions.orderings.discrimination import (
+        discriminative_power as discriminative_power,
+    )
+    from cranfield.extensions.orderings.discrimination import swap_rate as swap_rate
+    from cranfield.extensions.orderings.pairs import Correlation as Correlation
+    from cranfield.extensions.orderings.pairs import OrderingPair as OrderingPair
+    from cranfield.extensions.orderings.rbo import RBO as RBO
+    from cranfield.extensions.orderings.rbo import RunRBO as RunRBO
+    from cranfield.extensions.orderings.rbo import rbo as rbo
+    from cranfield.extensions.orderings.reproduce import ReproducedRun as ReproducedRun
+    from cranfield.extensions.orderings.reproduce import Reproduction as Reproduction
+    from cranfield.extensions.orderings.reproduce import reproduce as reproduce
     from cranfield.extensions.power.power import power as power
     from cranfield.extensions.power.power import queries_needed as queries_needed
     from cranfield.extensions.power.power import seeds_needed as seeds_needed
+    from cranfield.extensions.report.paper_table import PaperTable as PaperTable
+    from cranfield.extensions.report.paper_table import paper_table as paper_table
+    from cranfield.extensions.report.report import Report as Report
+    from cranfield.extensions.report.report import report as report
     from cranfield.extensions.scale.tally import Tally as Tally
     from cranfield.extensions.scale.tally import Totals as Totals
     from cranfield.extensions.tools.side_by_side import SideBySide as SideBySide
     from cranfield.extensions.tools.side_by_side import conventions as conventions
     from cranfield.extensions.whatif.joint_bounds import JointBounds as JointBounds
     from cranfield.extensions.whatif.joint_bounds import joint_bounds as joint_bounds
-    from cranfield.fusion.fuse import fuse as fuse
-    from cranfield.fusion.tune import Tuned as Tuned
-    from cranfield.fusion.tune import tune as tune
     from cranfield.measures import Measure as Measure
     from cranfield.measures import definitions as definitions
     from cranfield.measures import measure as measure
@@ -131,40 +172,9 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.measures.registry import Names as Names
     from cranfield.measures.traits import Traits as Traits
     from cranfield.notes import Note as Note
-    from cranfield.orderings.coefficients import Kendall as Kendall
-    from cranfield.orderings.coefficients import kendall as kendall
-    from cranfield.orderings.coefficients import tau_ap as tau_ap
-    from cranfield.orderings.coefficients import tau_ap_a as tau_ap_a
-    from cranfield.orderings.coefficients import tau_ap_b as tau_ap_b
-    from cranfield.orderings.coefficients import weighted_tau as weighted_tau
-    from cranfield.orderings.correlate import correlate as correlate
-    from cranfield.orderings.discrimination import DiscriminativePower as DiscriminativePower
-    from cranfield.orderings.discrimination import SwapRate as SwapRate
-    from cranfield.orderings.discrimination import discriminative_power as discriminative_power
-    from cranfield.orderings.discrimination import swap_rate as swap_rate
-    from cranfield.orderings.pairs import Correlation as Correlation
-    from cranfield.orderings.pairs import OrderingPair as OrderingPair
-    from cranfield.orderings.rbo import RBO as RBO
-    from cranfield.orderings.rbo import RunRBO as RunRBO
-    from cranfield.orderings.rbo import rbo as rbo
-    from cranfield.orderings.reproduce import ReproducedRun as ReproducedRun
-    from cranfield.orderings.reproduce import Reproduction as Reproduction
-    from cranfield.orderings.reproduce import reproduce as reproduce
-    from cranfield.page.report import Report as Report
-    from cranfield.page.report import report as report
-    from cranfield.pools.collect import Assessor as Assessor
-    from cranfield.pools.collect import Labels as Labels
-    from cranfield.pools.collect import collect as collect
-    from cranfield.pools.holes import Hole as Hole
-    from cranfield.pools.holes import Holes as Holes
-    from cranfield.pools.holes import holes as holes
-    from cranfield.pools.pool import Pool as Pool
-    from cranfield.pools.pool import pool as pool
     from cranfield.scoring.check import Check as Check
     from cranfield.scoring.check import check as check
     from cranfield.scoring.evaluate import evaluate as evaluate
-    from cranfield.scoring.nuggets import NuggetScores as NuggetScores
-    from cranfield.scoring.nuggets import nugget_recall as nugget_recall
     from cranfield.scoring.scores import Scores as Scores
     from cranfield.scoring.scores import Systems as Systems
 

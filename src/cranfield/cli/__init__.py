@@ -29,28 +29,13 @@ _SECTIONS = {
         "explain": "Show how a number came about: term by term, query by query.",
         "measures": "List the measures, or explain some.",
         "check": "Find what makes numbers wrong without an error, before scoring.",
-        "nuggets": "Score answers by the nuggets that they support.",
-        "trec-eval": "Take the place of trec_eval: its options, its output.",
-        "demo": "Evaluate a small collection that comes with the package.",
     },
     "Compare": {
         "compare": "Compare systems: which is better, by how much, how sure that is.",
         "gate": "Fail if a run is worse than the baseline by a margin.",
-        "correlate": "Show how alike measures, or judgments, order the same systems.",
-        "reproduce": "Show how near a second experiment came to the first.",
-        "agreement": "Show how far assessors agree, and whether that matters.",
     },
-    "Show": {
-        "report": "Make one page to look at: tables, charts, rankings side by side.",
-        "figure": "Draw a picture for a screen, a paper or slides.",
-        "table": "Make the table of a paper: systems by measures, marked by a test.",
-    },
+    "Show": {},
     "Runs and judgments": {
-        "fuse": "Make one run of several.",
-        "tune": "Choose the weights of fusion, and tell what that is worth.",
-        "pool": "List what people should label, or draw a part of it.",
-        "collect": "Check the labels that people gave, and make judgments of them.",
-        "holes": "Show what judgments lack for each run, and what it brought.",
         "convert": "Write a run or judgments in another format.",
     },
 }
@@ -61,7 +46,8 @@ def _with_extensions(section: str, lines: dict[str, str]) -> dict[str, str]:
     listed = list(lines.items())
     for name, command in ADDED.items():
         if command.section == section:
-            place = [known for known, _ in listed].index(command.before)
+            names = [known for known, _ in listed]
+            place = len(names) if command.before is None else names.index(command.before)
             listed.insert(place, (name, command.line))
     return dict(listed)
 

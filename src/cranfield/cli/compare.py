@@ -4,8 +4,8 @@ from cranfield.cli import flags
 from cranfield.cli.data import human_option, powered_options
 from cranfield.cli.several import Comparing, collections_option, comparing_options
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
-from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.errors import OptionError
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.options import whole
 
 

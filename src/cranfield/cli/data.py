@@ -12,13 +12,13 @@ import click
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import say_notes
-from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.data.judging import RANKING, Judging
 from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.scale.options import Dealing
 from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Keep

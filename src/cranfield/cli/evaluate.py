@@ -34,9 +34,9 @@ from cranfield.cli.terminal import (
 )
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.level import Level
-from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.scale.options import Dealing
 from cranfield.scoring.arguments import Threads
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
@@ -126,7 +126,7 @@ def command(
         say_dealing(n_buckets, dealing.temp)
     measures = flags.measures_of(names, usual_measures(judgments), rel)
     if human is not None:
-        from cranfield.comparison.human_labels import prediction_powered
+        from cranfield.extensions.labels.human.human_labels import prediction_powered
 
         labels = data.read_human(human, judging.duplicates)
         settings: Any = {**powered.unusual(), **level.unusual(), **judging.unusual()}

@@ -22,21 +22,21 @@ from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.macro import CollectionComparison, compare_collections
-from cranfield.comparison.powered_settings import PoweredSettings
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.explanation.pointer import Typed, as_typed
+from cranfield.extensions.collections.collection_files import Files, collection_files
+from cranfield.extensions.collections.macro import CollectionComparison, compare_collections
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.formats.files import stem_of
-from cranfield.formats.small.collection_files import Files, collection_files
 from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
 from cranfield.options import options_of
 
 if TYPE_CHECKING:
-    from cranfield.comparison.powered_result import PredictionPowered
+    from cranfield.extensions.labels.human.powered_result import PredictionPowered
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Comparing:
         left_out = {one.name for one in options_of(Settings)} - {"alpha", "baseline"}
         left_out |= flags.names_of(self.families) | {"slices"}
         flags.refuse_options(left_out, "does not go with --human")
-        from cranfield.comparison.human_labels import prediction_powered
+        from cranfield.extensions.labels.human.human_labels import prediction_powered
 
         several = Several(
             *(qrels, runs, self.names, self.saved, self.alignment, self.rel),

@@ -31,10 +31,10 @@ from cranfield.data.meeting import Meeting
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import read_run
 from cranfield.errors import NothingSharedError
+from cranfield.extensions.tools.zscores import zscore_rows
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.columns import What
 from cranfield.formats.files import file_rows
-from cranfield.formats.small.zscores import zscore_rows
 from cranfield.formats.source import Source
 from cranfield.formats.trec import run_tag
 from cranfield.measures import Plan

@@ -16,21 +16,94 @@ class Command(NamedTuple):
     section: str
     line: str
     module: str
-    before: str  # the command before which it is listed
+    before: str | None = None  # the command before which it is listed; None: last
 
 
 COMMANDS = {
+    "nuggets": Command(
+        "Evaluate",
+        "Score answers by the nuggets that they support.",
+        "labels.nuggets_command",
+    ),
     "conventions": Command(
         "Evaluate",
         "Compute a number as other tools do: why does mine say 0.82?",
         "tools.command",
-        before="trec-eval",
+    ),
+    "trec-eval": Command(
+        "Evaluate",
+        "Take the place of trec_eval: its options, its output.",
+        "tools.trec_eval_command",
+    ),
+    "demo": Command(
+        "Evaluate",
+        "Evaluate a small collection that comes with the package.",
+        "demo.command",
     ),
     "power": Command(
         "Compare",
         "Tell how many queries an experiment needs, or what it can show.",
         "power.command",
-        before="correlate",
+    ),
+    "correlate": Command(
+        "Compare",
+        "Show how alike measures, or judgments, order the same systems.",
+        "orderings.correlate_command",
+    ),
+    "reproduce": Command(
+        "Compare",
+        "Show how near a second experiment came to the first.",
+        "orderings.reproduce_command",
+    ),
+    "agreement": Command(
+        "Compare",
+        "Show how far assessors agree, and whether that matters.",
+        "labels.assessors.agreement_command",
+    ),
+    "report": Command(
+        "Show",
+        "Make one page to look at: tables, charts, rankings side by side.",
+        "report.report_command",
+    ),
+    "figure": Command(
+        "Show",
+        "Draw a picture for a screen, a paper or slides.",
+        "report.figure_command",
+    ),
+    "table": Command(
+        "Show",
+        "Make the table of a paper: systems by measures, marked by a test.",
+        "report.table_command",
+    ),
+    "fuse": Command(
+        "Runs and judgments",
+        "Make one run of several.",
+        "fusion.fuse_command",
+        before="convert",
+    ),
+    "tune": Command(
+        "Runs and judgments",
+        "Choose the weights of fusion, and tell what that is worth.",
+        "fusion.tune_command",
+        before="convert",
+    ),
+    "pool": Command(
+        "Runs and judgments",
+        "List what people should label, or draw a part of it.",
+        "labels.pools.pool_command",
+        before="convert",
+    ),
+    "collect": Command(
+        "Runs and judgments",
+        "Check the labels that people gave, and make judgments of them.",
+        "labels.pools.collect_command",
+        before="convert",
+    ),
+    "holes": Command(
+        "Runs and judgments",
+        "Show what judgments lack for each run, and what it brought.",
+        "labels.pools.holes_command",
+        before="convert",
     ),
 }
 
@@ -78,7 +151,8 @@ PAIR_VALUES = {
 
 # Extension -> other extensions that it may import.
 USES = {
-    "seeds": ("clusters",),
+    "labels": ("fusion", "orderings", "whatif"),
+    "orderings": ("whatif",),
 }
 
 

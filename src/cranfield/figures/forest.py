@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.macro import CollectionComparison
-from cranfield.comparison.macro_result import MacroPair, MacroResult
 from cranfield.comparison.result import Pair, Result, System
 from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.extensions.collections.macro import CollectionComparison
+from cranfield.extensions.collections.macro_result import MacroPair, MacroResult
 from cranfield.figures.choice import OF_PAIR, coloured, compared, doubts_of, result_of, with_room
 from cranfield.figures.figure import Draw, Figure
 from cranfield.figures.marks import (

@@ -1,1 +1,0 @@
-"""The same evaluation on engines that divide data among many machines."""

@@ -1,0 +1,1 @@
+"""Systems compared over several collections, each of which counts the same."""

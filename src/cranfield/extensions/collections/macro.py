@@ -1,0 +1,572 @@
+"""macro: systems compared over several collections, each of which counts the same.
+
+The mean over all queries of all collections is mostly that of the largest one. So the macro average
+is compared: the mean of the collections' means. Two questions have two answers. Whether systems
+differ on these collections depends on their queries. Whether they would differ on other collections
+like these depends on which collections there are: then each is one observation (Demsar, JMLR 2006).
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Never, Unpack
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align
+from cranfield.comparison.compare import compared
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.corrections import corrected
+from cranfield.comparison.flips import Flips, Paired
+from cranfield.comparison.randomization import step_down
+from cranfield.comparison.result import Method, listed, verdicts
+from cranfield.comparison.scale import cut, is_geometric, range_of
+from cranfield.comparison.score_columns import spelled
+from cranfield.comparison.settings import (
+    Alignment,
+    AlignmentOptions,
+    CollectionSettings,
+    CollectionSettingsOptions,
+    Settings,
+)
+from cranfield.comparison.significance import (
+    Moments,
+    signs,
+    t_ends,
+    t_interval,
+    t_p,
+    t_test,
+    wilcoxon,
+)
+from cranfield.data.judging import Judging
+from cranfield.errors import InputError, MeasureError, printable
+from cranfield.extensions.collections.collection_files import collection_files
+from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
+from cranfield.extensions.collections.macro_tables import macro_tables
+from cranfield.extensions.collections.strata import Strata, flipped
+from cranfield.measures import Measure
+from cranfield.notes import Note, merged, warn_of
+from cranfield.options import refuse_others, takes
+from cranfield.progress import Watching, watched
+from cranfield.render.numbers import number, number_of, some
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+from cranfield.scoring.arguments import Reading
+from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+
+FEWEST = 6  # collections: with fewer, no p over collections can be at most .05
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CollectionComparison(Shown):
+    """Systems compared over several collections: a MacroResult for each measure.
+
+    `comparisons` has what `compare` returns for each collection alone. A system that a collection
+    lacks is in these, and in no average.
+
+    >>> from cranfield import compare_collections
+    >>> old, new = {f"q{i}": i / 20 for i in range(9)}, {f"q{i}": i / 15 for i in range(9)}
+    >>> few = {"old": {"q1": 0.5, "q2": 0.25}, "new": {"q1": 0.5, "q2": 0.5}}
+    >>> found = compare_collections({"A": {"old": old, "new": new}, "B": few})
+    >>> pair = found["score"]["new"]
+    >>> round(pair.difference, 4), (pair.wins, pair.ties, pair.losses)
+    (0.0958, (2, 0, 0))
+    """
+
+    header = ("measure", *(one.name for one in fields(MacroPair)))
+
+    comparisons: Mapping[str, Comparison]
+    settings: CollectionSettings
+    results: Sequence[MacroResult]
+    own_notes: tuple[Note, ...]  # on the averages
+    data_notes: tuple[Note, ...]  # on files, and on what was stated for some collections
+
+    def __getitem__(self, measure: str | Measure) -> MacroResult:
+        """Return the result of one measure."""
+        by_name = {one.measure: one for one in self.results}
+        wanted = spelled(measure, by_name)
+        if wanted not in by_name:
+            raise KeyError(f"{measure}: there are {', '.join(by_name)}")
+        return by_name[wanted]
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries of all collections."""
+        return sum(len(one.aligned.query_ids) for one in self.comparisons.values())
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The notes on files and averages, then those on each collection's data, with its name.
+
+        Those on the tests of a collection alone are in its comparison.
+        """
+        of_each = (
+            (name, one) for name, found in self.comparisons.items() for one in found.data_notes
+        )
+        of_data = merged(of_each, len(self.comparisons), some)
+        return (*self.data_notes, *self.own_notes, *of_data)
+
+    def tables(self) -> list[Table]:
+        """Return, for each measure, a table of the collections, and one for each question."""
+        return macro_tables(self.results, self.comparisons, self.settings, [*self._shown()])
+
+    def _shown(self) -> Iterator[Note]:
+        """Yield the notes that a page has room for, and how many others there are."""
+        own = len(self.data_notes) + len(self.own_notes)
+        yield from self.notes[:own]
+        others = self.notes[own:]
+        yield from (one for one in others if one.is_grave)
+        doubted = [
+            printable(name)
+            for name, found in self.comparisons.items()
+            if any(note.is_grave for one in found.results for note in one.notes)
+        ]
+        if doubted:
+            text = (
+                f"The tests on single collections are doubtful, with few queries or few that "
+                f"differ, on {some(doubted)}: `cranfield compare` on that collection says why."
+            )
+            yield Note("doubtful", "info", text, len(doubted))
+        if left := sum(not one.is_grave for one in others):
+            text = f"{number_of(left, 'note')} on single collections: --format json has them."
+            yield Note("more-notes", "info", text, left)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each measure and pair; what does not exist is None."""
+        return self._dicts(
+            (one.measure, *(getattr(pair, name) for name in self.header[1:]))
+            for one in self.results
+            for pair in one.pairs
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, as for JSON, with what is needed to repeat it."""
+        return {
+            "settings": vars(self.settings),
+            "collections": {name: one.to_dict() for name, one in self.comparisons.items()},
+            "results": [asdict(one) for one in self.results],
+            "notes": [one.to_dict() for one in self.notes],
+        }
+
+
+class CollectionOptions(CollectionSettingsOptions, AlignmentOptions, HowOptions, total=False):
+    """The options of `compare_collections`, as keywords."""
+
+
+@watched
+@takes(CollectionSettings, Alignment, Reading, Judging, Watching, without=("queries",))
+def compare_collections(
+    collections: Any,
+    measures: MeasuresLike | None = None,
+    *_more: Never,
+    **options: Unpack[CollectionOptions],
+) -> CollectionComparison:
+    """Compare systems over several collections, each of which counts the same.
+
+    The same query id in two collections is two queries. Two questions are answered: do the systems
+    differ on these collections, and would they on other collections like these? A system that has
+    no run on some collection has no average, and is named in a note.
+
+    Args:
+        collections: `{name: (qrels, runs)}`, as `compare` takes them, or `{name: (qrels, runs,
+            measures)}` where measures differ, or `{name: scores}`; or a folder with a folder for
+            each collection; or a table of files with the columns collection, qrels, run (the
+            system's name) and path, and measure where these differ.
+        measures: which to compare. Of collections with measures of their own, the first ones are
+            averaged together, then the second ones. [default: nDCG@10 for runs, else all]
+        **options: each option of `CollectionSettings` and `Alignment`; for judgments and runs, also
+            of `Reading` and `Judging`.
+
+    Returns:
+        A CollectionComparison, which prints as tables; `comparisons` has each collection's own.
+
+    Warns:
+        CranfieldWarning: once, if fewer than six collections leave the second question open, if a
+            system lacks a run, or where `evaluate` warns of a collection. Whether tests on single
+            collections are doubtful is in the notes of `comparisons`.
+
+    Raises:
+        InputError: fewer than two collections; a baseline that one lacks; what `compare` raises.
+        MeasureError: a measure with a geometric mean, such as GMAP, which has no macro average;
+            different numbers of measures.
+        OptionError: an option with an unknown value.
+
+    Sources: Demsar, JMLR 2006; Benavoli, Corani & Mangili, JMLR 2016; Welch, Biometrika 1947.
+
+    >>> scores = [[.10, .05, -.02, .08, .04], [.30, -.10, .20], [-.02, 0, .01, -.03, .02, .01]]
+    >>> def of(gains, level):
+    ...     return {f"q{i}": 0.5 + level * gain for i, gain in enumerate(gains)}
+    >>> three = {f"c{i}": {"old": of(d, 0), "new": of(d, 1)} for i, d in enumerate(scores)}
+    >>> pair = compare_collections(three)["score"]["new"]
+    >>> round(pair.difference, 4), round(pair.micro, 4), round(pair.others_p, 4)
+    (0.0606, 0.0457, 0.5)
+
+    """
+    refuse_others(compare_collections, options)
+    settings = CollectionSettings.of(options)
+    how = Alignment.of(options), Judging.of(options), Reading.of(options)
+    given, notes = _given(collections)
+    notes += _of_measures(given, measures)
+    aligned = {name: _aligned(name, one, measures, how) for name, one in given.items()}
+    found = averaged(aligned, settings, notes)
+    warn_of(found.notes)
+    return found
+
+
+def _given(collections: Any) -> tuple[dict[str, Any], list[Note]]:
+    """Return what each collection has, and notes on files that are not read."""
+    if isinstance(collections, str | os.PathLike):
+        files, notes = collection_files(os.fspath(collections))
+        return {name: (one.qrels, one.runs, one.measure) for name, one in files.items()}, notes
+    if not isinstance(collections, Mapping):
+        raise InputError(
+            f"expected collections, got a {type(collections).__name__}",
+            hint="As in {'dl19': (qrels, runs), 'dl20': (qrels, runs)}, a folder, or a table.",
+        )
+    return {str(name): one for name, one in collections.items()}, []
+
+
+def _of_measures(given: Mapping[str, Any], measures: MeasuresLike | None) -> Iterator[Note]:
+    """Yield a note if collections have measures of their own, in place of those for all."""
+    own = [
+        printable(name)
+        for name, one in given.items()
+        if isinstance(one, tuple) and len(one) == 3 and one[2] is not None
+    ]
+    if own and measures is not None:
+        named = [measures] if isinstance(measures, str | Measure) else measures
+        what = ", ".join(map(str, named))
+        text = (
+            f"{number_of(len(own), 'collection has', 'collections have')} measures of their own, "
+            f"in place of {what}: {some(own)}."
+        )
+        yield Note("own-measures", "info", text, len(own))
+
+
+def _aligned(
+    name: str,
+    given: Any,
+    measures: MeasuresLike | None,
+    how: tuple[Alignment, Judging, Reading],
+) -> Aligned:
+    """Return the scores on one collection."""
+    qrels, runs, own = given, None, measures
+    if isinstance(given, tuple):
+        if len(given) not in (2, 3):
+            raise InputError(
+                f"the collection {name!r:.80}: expected (qrels, runs) or (qrels, runs, measures), "
+                f"got {number_of(len(given), 'value')}"
+            )
+        qrels, runs = given[:2]
+        stated = given[2] if len(given) == 3 else None
+        own = (DEFAULT_MEASURES if measures is None else measures) if stated is None else stated
+    try:
+        return align(qrels, runs, own, *how)
+    except InputError as error:
+        raise error.because(f"In the collection {printable(name)}.") from None
+
+
+def averaged(
+    aligned: Mapping[str, Aligned], settings: CollectionSettings, notes: Sequence[Note] = ()
+) -> CollectionComparison:
+    """Compare aligned scores of several collections as `compare_collections` does."""
+    if len(aligned) < 2:
+        raise InputError(
+            f"{number_of(len(aligned), 'collection')}: expected two or more",
+            hint="Systems on one collection are compared by compare(qrels, runs).",
+        )
+    names = dict.fromkeys(name for one in aligned.values() for name in one.names)
+    there = {name: [key for key, one in aligned.items() if name in one.names] for name in names}
+    complete = [name for name in names if len(there[name]) == len(aligned)]
+    baseline = None
+    if not settings.all_pairs:
+        baseline = settings.baseline or next(iter(complete), None)
+    if baseline is not None and baseline not in names:
+        raise InputError(
+            f"the baseline: there is no system {baseline!r:.80}",
+            hint=f"The systems are {', '.join(map(printable, names))}.",
+        )
+    said = [*_lacking(there, len(aligned), list(aligned))]
+    if len(complete) < 2 or (baseline is not None and baseline not in complete):
+        what = f"{baseline!r:.80} has no run on some" if len(complete) > 1 else "no two systems"
+        tail = "" if len(complete) > 1 else " have a run on every collection"
+        raise InputError(
+            f"the baseline {what} collections" if not tail else f"{what}{tail}",
+            hint=" ".join(one.text for one in said if one.code == "lacking")
+            or f"The systems are {', '.join(map(printable, names))}.",
+        )
+    of_each = Settings(
+        baseline=baseline,
+        all_pairs=settings.all_pairs,
+        test=settings.test,
+        correction=settings.correction,
+        alpha=settings.alpha,
+        flips=settings.flips,
+        seed=settings.seed,
+        tie=settings.tie,
+    )
+    comparisons = {name: compared(one, of_each, extras=False) for name, one in aligned.items()}
+    results = [_result(aligned, complete, settings, baseline, *one) for one in _measures(aligned)]
+    said += _doubts(aligned, results, settings)
+    said += [
+        Note("mixed", "warning", f"The average is of different measures: {one.measure}.")
+        for one, (_, columns) in zip(results, _measures(aligned), strict=True)
+        if len(set(columns)) > 1
+    ]
+    return CollectionComparison(comparisons, settings, results, tuple(said), tuple(notes))
+
+
+def _lacking(there: Mapping[str, Sequence[str]], n: int, every: Sequence[str]) -> Iterator[Note]:
+    """Yield a note on each system that some collection lacks."""
+    for name, collections in there.items():
+        missing = [one for one in every if one not in collections]
+        if missing:
+            text = (
+                f"{printable(name)} has runs on {len(collections)} of {n} collections, and no "
+                f"average: none on {some([printable(one) for one in missing])}."
+            )
+            yield Note("lacking", "warning", text, len(missing))
+
+
+def _measures(aligned: Mapping[str, Aligned]) -> list[tuple[str, Sequence[str]]]:
+    """Return what is averaged: a name, and each collection's measure."""
+    every = [one.measures for one in aligned.values()]
+    if len({len(one) for one in every}) > 1:
+        shown = "; ".join(
+            f"{printable(name)} {', '.join(one.measures)}" for name, one in aligned.items()
+        )
+        raise MeasureError(f"the collections have different numbers of measures: {shown:.300}")
+    found: list[tuple[str, Sequence[str]]] = []
+    for columns in zip(*every, strict=True):
+        for name, measure in zip(aligned, columns, strict=True):
+            if is_geometric(aligned[name].known(measure)):
+                raise MeasureError(
+                    f"{measure} has a geometric mean over the queries, and no average over "
+                    "collections; its arithmetic counterpart, such as AP, has one"
+                )
+        rising = {
+            one.rising(measure) for one, measure in zip(aligned.values(), columns, strict=True)
+        }
+        if len(rising) > 1:
+            raise MeasureError(
+                f"of some of {', '.join(dict.fromkeys(columns))}, less is better, of others more: "
+                "these have no average"
+            )
+        found.append((", ".join(dict.fromkeys(columns)), columns))
+    return found
+
+
+def _result(
+    aligned: Mapping[str, Aligned],
+    names: Sequence[str],
+    settings: CollectionSettings,
+    baseline: str | None,
+    measure: str,
+    columns: Sequence[str],
+) -> MacroResult:
+    """Return the comparison of macro averages under one measure."""
+    first = next(iter(aligned.values()))
+    rising = first.rising(columns[0])
+    of_each = {
+        key: one.column(column)[:, [one.names.index(name) for name in names]]
+        for (key, one), column in zip(aligned.items(), columns, strict=True)
+    }
+    place = {key: i for i, key in enumerate(sorted(of_each))}  # who is flipped when: by name alone
+    values = [of_each[key] for key in place]
+    code = np.repeat(np.arange(len(values)), [len(one) for one in values])
+    strata = Strata(np.concatenate(values), code)
+    left, right = np.triu_indices(len(names), 1)
+    if baseline is not None:
+        base = names.index(baseline)
+        left = np.delete(np.arange(len(names)), base)
+        right = np.full(len(left), base)
+    means = strata.means
+    macro = means.mean(axis=0)
+    pairs = {
+        "system": [names[i] for i in left.tolist()],
+        "other": [names[i] for i in right.tolist()],
+        "mean": macro[left],
+        "other_mean": macro[right],
+        **_of_these(strata, left, right, settings, rising=rising),
+        **_of_others(means, left, right, settings, rising=rising),
+    }
+    ranges = [
+        range_of(one.known(column), of_each[key])
+        for (key, one), column in zip(aligned.items(), columns, strict=True)
+    ]
+    most = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
+    for low, high in (("low", "high"), ("others_low", "others_high")):
+        pairs |= zip((low, high), cut(pairs[low], pairs[high], -most, most), strict=True)
+    rows = zip(*(listed(one) for one in pairs.values()), strict=True)
+    ranks: Floats | None = None
+    statistic = p = None
+    if settings.ranks:
+        ranks, statistic, p = _friedman(means if rising else -means)
+    systems = [
+        MacroSystem(
+            name,
+            float(macro[i]),
+            {key: float(means[place[key], i]) for key in aligned},
+            None if ranks is None else float(ranks[i]),
+        )
+        for i, name in enumerate(names)
+    ]
+    found = [MacroPair(**dict(zip(pairs, row, strict=True))) for row in rows]
+    return MacroResult(measure, rising, systems, found, statistic, p)
+
+
+def _of_these(
+    strata: Strata, left: Ints, right: Ints, settings: CollectionSettings, *, rising: bool
+) -> dict[str, Any]:
+    """Return whether the systems differ on these collections: columns of (n_pairs,)."""
+    paired = strata.paired(left, right)
+    flips = Flips(paired.n_units, settings.flips, settings.seed)
+    error, degrees = strata.welch(left, right)
+    by_t = t_p(paired.means, error, degrees)
+    method: Method | None = None
+    if settings.test == "t":
+        p, (low, high) = by_t, t_ends(paired.means, error, degrees, settings.alpha)
+    else:
+        p, low, high, method = flipped(paired, flips, settings.alpha)
+    p_adjusted = _corrected(p, paired, flips, settings)
+    apart = strata.values[:, left] - strata.values[:, right]
+    return {
+        "difference": paired.means,
+        "micro": apart.mean(axis=0),
+        "low": low,
+        "high": high,
+        "p": p,
+        "p_adjusted": p_adjusted,
+        "p_t": by_t,
+        "error": error,
+        "df": np.where(np.isnan(by_t), np.nan, degrees),
+        "method": [method] * len(left),
+        "verdict": verdicts(p_adjusted <= settings.alpha, paired.means, rising=rising),
+    }
+
+
+def _of_others(
+    means: Floats, left: Ints, right: Ints, settings: CollectionSettings, *, rising: bool
+) -> dict[str, Any]:
+    """Return whether the systems differ over collections, each one observation: (n_pairs,)."""
+    paired = Paired(means, left, right)
+    moments, flips = Moments.of(paired), Flips(paired.n_units, settings.flips, settings.seed)
+    by_t = t_test(moments)
+    if settings.test == "t":
+        p, (low, high) = by_t, t_interval(moments, settings.alpha)
+    else:
+        p, low, high, _ = flipped(paired, flips, settings.alpha)
+    p_adjusted = _corrected(p, paired, flips, settings)
+    wins, ties, losses = signs(paired, settings.tie)
+    found = {
+        "wins": wins if rising else losses,
+        "ties": ties,
+        "losses": losses if rising else wins,
+        "others_low": np.where(np.isfinite(low), low, np.nan),
+        "others_high": np.where(np.isfinite(high), high, np.nan),
+        "others_p": p,
+        "others_p_adjusted": p_adjusted,
+        "others_p_t": by_t,
+        "others_verdict": verdicts(p_adjusted <= settings.alpha, paired.means, rising=rising),
+    }
+    if settings.ranks:
+        p = wilcoxon(paired, flips, settings.tie)
+        found |= {"wilcoxon_p": p, "wilcoxon_p_adjusted": corrected("holm", p)}
+    return found
+
+
+def _corrected(p: Floats, paired: Paired, flips: Flips, settings: CollectionSettings) -> Floats:
+    """Return p-values corrected for all pairs: (n_pairs,)."""
+    if settings.correction == "maxt":
+        return np.where(np.isnan(p), np.nan, step_down(paired, flips))
+    return corrected(settings.correction, p)
+
+
+def _friedman(means: Floats) -> tuple[Floats, float | None, float | None]:
+    """Return the mean rank of each system, Friedman's statistic and its p-value.
+
+    `means` is (n_collections, n_systems), of which higher is better: the best has rank 1, equal
+    ones share the mean of their ranks (Friedman, JASA 1937; with ties as in Conover, Practical
+    Nonparametric Statistics). With two systems, or if all are tied, there is no test.
+    """
+    from scipy.special import chdtrc
+    from scipy.stats import rankdata
+
+    n, k = means.shape
+    ranks = rankdata(-means.round(12), axis=1)
+    mean_ranks: Floats = ranks.mean(axis=0)
+    spread = float((ranks**2).sum()) - n * k * (k + 1) ** 2 / 4
+    if k < 3 or spread <= 0:
+        return mean_ranks, None, None
+    statistic = (k - 1) * n**2 * float(((mean_ranks - (k + 1) / 2) ** 2).sum()) / spread
+    return mean_ranks, statistic, float(chdtrc(k - 1, statistic))
+
+
+def _far_apart(results: Sequence[MacroResult], settings: CollectionSettings) -> Iterator[Note]:
+    """Warn where flips find less than a t-test, as differences vary between the collections."""
+    from scipy.special import stdtrit
+
+    times = {}
+    for result in results:
+        for one in result.pairs:
+            if one.low is None or one.high is None or not one.error or one.df is None:
+                continue
+            width = 2 * one.error * float(stdtrit(one.df, 1 - settings.alpha / 2))
+            if one.high - one.low > _MUCH_WIDER * width:
+                named = f"{printable(one.system)} - {printable(one.other)} ({result.measure})"
+                times[named] = (one.high - one.low) / width
+    if times:
+        text = (
+            "Differences vary so much between these collections that flips, to which that is "
+            "noise, show less than there is: their interval is up to "
+            f"{number(max(times.values()), 1)} times as wide as by the t-test (--test t), which "
+            f"takes each collection alone: {some([*times])}."
+        )
+        yield Note("far-apart", "warning", text, len(times))
+
+
+_MUCH_WIDER = 1.5  # times the t interval
+
+
+def _doubts(
+    aligned: Mapping[str, Aligned], results: Sequence[MacroResult], settings: CollectionSettings
+) -> Iterator[Note]:
+    """Yield what so few collections, or queries of one, cannot show."""
+    n, alpha = len(aligned), settings.alpha
+    comparisons = max(len(one.pairs) for one in results)
+    if settings.test == "randomization":
+        yield from _far_apart(results, settings)
+    if settings.test == "t":
+        if n < FEWEST:
+            text = (
+                f"{n} collections: the t-test over them assumes that their differences are normal, "
+                "which so few cannot show."
+            )
+            yield Note("few-collections", "warning", text, n)
+        single = [printable(name) for name, one in aligned.items() if len(one.query_ids) == 1]
+        if single:
+            text = (
+                f"{some(single)}: one query, which has no variance, so that there is no t-test "
+                "about these collections; the randomization test needs none."
+            )
+            yield Note("one-query", "warning", text, len(single))
+        return
+    flips = Flips(n, settings.flips, settings.seed)
+    least = float(flips.share(np.array(1 if flips.exact else 0)))
+    how = "none" if settings.correction == "maxt" else settings.correction
+    floor = float(
+        corrected(how, np.full(comparisons, least)).min()
+    )  # where every pair has the least
+    if least > alpha:
+        text = (
+            f"{n} collections: no p over collections can be below {least:.3g}. They show what "
+            "holds on these, not what would hold on others."
+        )
+        yield Note("few-collections", "warning", text, n)
+    elif floor > alpha:
+        text = (
+            f"{n} collections: over collections, no corrected p can be below {floor:.2g}, so that "
+            f"nothing can be significant in {number_of(comparisons, 'comparison')}."
+        )
+        yield Note("few-collections", "warning", text, n)

@@ -1,0 +1,230 @@
+"""Tables of systems over several collections: each collection, and the averages."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.settings import CollectionSettings
+from cranfield.comparison.tables import CORRECTIONS, MARKS
+from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
+from cranfield.notes import Note, around
+from cranfield.render.numbers import interval, number, number_of, percent, probability, signed
+from cranfield.render.table import Column, Table, legend, wanted
+
+_TESTS = {"randomization": "randomization test", "t": "t-test"}
+
+
+def macro_tables(
+    results: Sequence[MacroResult],
+    comparisons: Mapping[str, Comparison],
+    settings: CollectionSettings,
+    notes: Sequence[Note],
+) -> list[Table]:
+    """Return, for each measure, a table of the collections, and one for each question."""
+    found: list[Table] = []
+    for place, result in enumerate(results):
+        found += [
+            _collections(result, place, comparisons, settings, () if found else notes),
+            _averages(result, comparisons, settings, others=False),
+            _averages(result, comparisons, settings, others=True),
+        ]
+    return found
+
+
+def _collections(
+    result: MacroResult,
+    place: int,
+    comparisons: Mapping[str, Comparison],
+    settings: CollectionSettings,
+    notes: Sequence[Note],
+) -> Table:
+    """Return a row for each collection, and one of the averages: a column for each system."""
+    every = dict.fromkeys(name for one in comparisons.values() for name in one.aligned.names)
+    averages = {one.name: one.mean for one in result.systems}
+    rows, best = [], set()
+    own = {name: one.aligned.measures[place] for name, one in comparisons.items()}
+    several = len({*own.values()}) > 1
+    for row, (name, one) in enumerate(comparisons.items()):
+        of_one = one[own[name]]
+        means = {system.name: system.mean for system in of_one.systems}
+        cells = []
+        for column, system in enumerate(every, 2 + several):
+            if system not in means:
+                cells.append("-  ")
+                continue
+            pair = of_one.by_names.get((system, str(one.settings.baseline)))
+            cells.append(f"{number(means[system])} {MARKS[None if pair is None else pair.verdict]}")
+            if system == of_one.ordered[0].name:
+                best.add((row, column))
+        rows.append([name, *[own[name]] * several, f"{len(one.aligned.query_ids):,}", *cells])
+    means_of_all = [f"{number(averages[one])}  " if one in averages else "-  " for one in every]
+    n = sum(len(one.aligned.query_ids) for one in comparisons.values())
+    rows.append(["average", *[""] * several, f"{n:,}", *means_of_all])
+    if result.ordered:
+        best.add((len(comparisons), 2 + several + [*every].index(result.ordered[0].name)))
+    said = ["average: the mean of the collections, each of which counts the same."]
+    if settings.all_pairs is False:
+        baseline = next(iter(comparisons.values())).settings.baseline
+        corrected = CORRECTIONS.get(settings.correction)
+        how = f"{_TESTS[settings.test]}{f', {corrected}' if corrected else ''}"
+        said.insert(
+            0,
+            f"^ better, v worse than {baseline} on that collection alone ({how}, alpha "
+            f"{settings.alpha:g}; not corrected for the number of collections).",
+        )
+    return Table(
+        ["collection", *["measure"] * several, "queries", *every],
+        rows,
+        around(said, notes),
+        1 + several,
+        frozenset(best),
+        frozenset({len(comparisons)}),
+        title=[f"{result.measure}   {number_of(len(comparisons), 'collection')}"],
+    )
+
+
+class _Line(NamedTuple):
+    """A row: a system with its pair, or a pair."""
+
+    system: MacroSystem
+    pair: MacroPair | None
+
+
+def _averages(
+    result: MacroResult,
+    comparisons: Mapping[str, Comparison],
+    settings: CollectionSettings,
+    *,
+    others: bool,
+) -> Table:
+    """Return a row for each system, or pair: about these collections, or others like these."""
+    baseline = next(iter(comparisons.values())).settings.baseline
+    by_name = {one.name: one for one in result.systems}
+    lines = [_Line(by_name[one.system], one) for one in result.pairs]
+    if baseline is not None:
+        pairs = {one.system: one for one in result.pairs}
+        lines = [_Line(one, pairs.get(one.name)) for one in result.ordered]
+        lines.sort(key=lambda one: one.system.name != baseline)
+    columns = wanted(_columns(result, settings, baseline, others=others))
+    about = "other collections like these" if others else "these collections"
+    against = "all pairs" if baseline is None else f"baseline {baseline}"
+    n_labels = 1 + (baseline is None)
+    return Table(
+        [one.heading for one in columns],
+        [[one.cell(line) for one in columns] for line in lines],
+        [*legend(columns), *_ranks(result, settings, others=others)],
+        n_labels,
+        title=[f"{result.measure}   {about}   {against}", _how(result, settings, others=others)],
+    )
+
+
+def _how(result: MacroResult, settings: CollectionSettings, *, others: bool) -> str:
+    """Return how the pairs were tested."""
+    n = len(result.systems[0].means)
+    unit = "collections" if others else "queries"
+    said = f"{_TESTS[settings.test]}, two-sided"
+    if settings.test == "randomization" and (others or result.pairs[0].method == "exact"):
+        exact = not others or n <= 20
+        drawn = f"{settings.flips:,} flips, seed {settings.seed}"
+        said += f", {'all flips' if exact else drawn} of {unit}"
+    elif settings.test == "randomization":
+        most = "up to " if result.pairs[0].method == "sequential" else ""
+        said += f", {most}{settings.flips:,} flips of {unit}, seed {settings.seed}"
+    over = number_of(len(result.pairs), "comparison")
+    how = CORRECTIONS.get(settings.correction)
+    said += f"; {how} over {over}" if how and len(result.pairs) > 1 else f"; {over}"
+    return f"{said}; alpha {settings.alpha:g}"
+
+
+def _columns(
+    result: MacroResult, settings: CollectionSettings, baseline: str | None, *, others: bool
+) -> Iterator[Column]:
+    """Yield the columns of the averages: a cell shows a _Line."""
+    prefix = "others_" if others else ""
+    level = percent(1 - settings.alpha)
+
+    def column(
+        heading: str, show: Callable[[MacroPair], str], meaning: str = "", *how: bool
+    ) -> Column:
+        return Column(
+            heading, lambda one: "" if one.pair is None else show(one.pair), meaning, *how
+        )
+
+    def of(pair: MacroPair, name: str) -> float | None:
+        found: float | None = getattr(pair, f"{prefix}{name}")
+        return found
+
+    def marked(pair: MacroPair) -> str:
+        verdict = pair.others_verdict if others else pair.verdict
+        return f"{signed(pair.difference)} {MARKS[verdict]}"
+
+    mark = f"^ better, v worse{f' than {baseline}' if baseline else ' than the other'}: "
+    mark += f"{_told(result, settings)} at most {settings.alpha:g}."
+    yield Column("system", lambda one: one.system.name)
+    yield column("minus", lambda one: one.other, "", baseline is None)
+    yield Column(
+        "mean",
+        lambda one: number(one.system.mean),
+        "mean: of the collections' means.",
+        not others and baseline is not None,
+    )
+    yield column("diff", marked, mark)
+    yield column(
+        f"{level} interval",
+        lambda one: interval(of(one, "low"), of(one, "high")),
+        "The interval and p allow for other collections, each of which is one observation."
+        if others
+        else "The interval and p allow for other queries of these collections; a collection with "
+        "few queries counts as much as one with many.",
+    )
+    yield column("p", lambda one: probability(of(one, "p")))
+    yield column(
+        _told(result, settings),
+        lambda one: probability(of(one, "p_adjusted")),
+        f"{_told(result, settings)}: corrected for all comparisons.",
+        _told(result, settings) != "p",
+    )
+    yield column(
+        "W/T/L",
+        lambda one: f"{one.wins}/{one.ties}/{one.losses}",
+        "W/T/L: collections on which the system is better, the same, worse.",
+        others,
+    )
+    ranked = others and settings.ranks
+    yield Column(
+        "rank",
+        lambda one: number(one.system.rank, 2),
+        "rank: the mean of the system's ranks on the collections, 1 the best.",
+        ranked and baseline is not None,
+    )
+    yield column(
+        "p Wilcoxon",
+        lambda one: probability(one.wilcoxon_p_adjusted),
+        "p Wilcoxon: of the signed ranks of the collections' differences"
+        f"{', corrected by Holm' if len(result.pairs) > 1 else ''}.",
+        ranked,
+    )
+
+
+def _told(result: MacroResult, settings: CollectionSettings) -> str:
+    """Return the name of the p-value that decides."""
+    how = CORRECTIONS.get(settings.correction)
+    return f"p {how}" if how and len(result.pairs) > 1 else "p"
+
+
+def _ranks(result: MacroResult, settings: CollectionSettings, *, others: bool) -> Iterator[str]:
+    """Yield Friedman's test, and the mean ranks where the rows are pairs."""
+    if not others or not settings.ranks:
+        return
+    if result.friedman is not None:
+        k = len(result.systems)
+        yield (
+            f"Friedman's test of all {k} systems by their ranks: chi-square "
+            f"{number(result.friedman, 2)}, {k - 1} degrees of freedom, p "
+            f"{probability(result.friedman_p)}."
+        )
+    if settings.all_pairs:
+        ranked = sorted(result.systems, key=lambda one: one.rank or 0)
+        yield (
+            "Mean ranks: " + ", ".join(f"{one.name} {number(one.rank, 2)}" for one in ranked) + "."
+        )

@@ -1,0 +1,179 @@
+"""fuse: one run made of several."""
+
+from typing import Any, Unpack, get_args
+
+import numpy as np
+
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.meeting import notes_on_order
+from cranfield.data.run import Run
+from cranfield.data.run_names import runs_of
+from cranfield.errors import InputError, OptionError, one_of, printable
+from cranfield.extensions.fusion.fused_rows import FusedRows
+from cranfield.extensions.fusion.fusing import Fusing, FusingOptions, Method
+from cranfield.extensions.fusion.methods import METHODS, needs_scores, settled
+from cranfield.formats.columns import What
+from cranfield.formats.header import columns_for
+from cranfield.notes import warn_of
+from cranfield.options import options_of, refuse_others, takes
+from cranfield.render.numbers import some
+from cranfield.scoring.arguments import Reading, ReadingOptions
+from cranfield.version import __version__
+
+#: What has no meaning for a fused run, of how a run is judged.
+NOT_FUSED = tuple(
+    one.name
+    for one in options_of(Judging)
+    if one.name not in ("order", "ties", "depth", "duplicates")
+)
+
+
+class FuseOptions(FusingOptions, JudgingOptions, ReadingOptions, total=False):
+    """The options of `fuse`, as keywords."""
+
+
+@takes(Fusing, Judging, Reading, without=NOT_FUSED)
+def fuse(
+    runs: Any, method: Method = "rrf", name: str | None = None, **options: Unpack[FuseOptions]
+) -> Run:
+    """Return one run made of several: each document that one of them returned, with one score.
+
+    For each query, each run's list gives a document a value, by its rank or by its score, and these
+    values become the document's score: their sum, or what `method` says. Below, s is a value by the
+    norm, r a rank from 1, n the number of runs that returned the document, c the number of all
+    documents of the query, w a run's weight.
+
+    - By ranks: `rrf` sum of w / (k + r); `rbc` sum of w (1 - phi) phi^(r - 1); `borda` sum of
+      w (c - r + 1); `isr`, `log_isr`, `logn_isr` n, ln n, ln(n + sigma) times the sum of 1 / r^2.
+    - By scores: `sum` of w s; `mnz` sum of s times sum of w; `gmnz` sum of s times
+      (sum of w)^gamma; `anz` weighted mean; `mixed` sum of w s times the root of n; `max`, `min`,
+      `med`.
+
+    A list of one document, or of tied ones, gives 0 by the norms min-max, sum and zmuv; its
+    documents are still in the result. A query that some runs lack is fused from the others. Tied
+    documents are ranked by id, and sums do not depend on the order of the runs.
+
+    Nothing is read here: the runs are, some queries at a time, whenever the result is. What is
+    wrong with them is raised then.
+
+    Args:
+        runs: two runs or more, as a list or a dict {name: run}: files, dicts, tables, `Run`s.
+        method: how values become a score.
+        name: the name of the result; None: that of the method.
+        **options: each option of `Fusing`, of `Reading`, and of `Judging` that says how the runs
+            are ranked; `depth` takes so many documents of each run.
+
+    Returns:
+        A Run, whose `recipe` says how it was made.
+
+    Raises:
+        InputError: one run alone, or one without scores for a method of scores. When the result is
+            read: runs that share no query; an infinite score, for a method of scores; what a run is
+            refused for.
+        OptionError: an option with an impossible value, or without effect.
+
+    Warns:
+        CranfieldWarning: when it was read to its end, once, if some queries are not in all runs.
+
+    Source: Fox & Shaw, TREC-2, 1993 (CombSUM, MNZ, ANZ, MAX, MIN, MED); Cormack, Clarke &
+    Buettcher, SIGIR 2009 (RRF); Aslam & Montague, SIGIR 2001 (Borda); Lee, SIGIR 1997 (GMNZ);
+    Mourao, Martins & Magalhaes, TREC 2013 (ISR); Bailey et al., SIGIR 2017 (RBC).
+
+    >>> bm25 = {"q1": {"d1": 12.0, "d2": 9.0, "d3": 8.0}}
+    >>> dense = {"q1": {"d3": 0.9, "d2": 0.8}}
+    >>> fuse({"bm25": bm25, "dense": dense}, "rrf", k=60).to_dict()["q1"]["d3"] == 1 / 61 + 1 / 63
+    True
+    >>> fuse([bm25, dense], "sum", weights=[0.5, 0.5]).to_dict()
+    {'q1': {'d3': 0.5, 'd1': 0.5, 'd2': 0.125}}
+
+    """
+    refuse_others(fuse, options)
+    one_of("method", method, get_args(Method))
+    if name is not None and not isinstance(name, str):
+        raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
+    how, judging = settled(Fusing.of(options), method), Judging.of(options)
+    _check(judging, how)
+    several = runs_of(runs, "strict", columns_for(Reading.of(options).columns, What.RUN))
+    if len(several) < 2:
+        raise InputError(
+            f"one run, {next(iter(several))!r}: there is nothing to fuse it with"
+            if several
+            else "no runs are given",
+            hint="Runs go into one list, [run, other], or into a dict {name: run}; on the command "
+            "line, RUN RUN. A pattern in quotes is one run.",
+        )
+    warn_of(notes_on_order(several.values()))
+    weights = np.array(how.weights_of(tuple(several)))
+    for run in several.values():
+        run.ranked_by(judging.order)  # raises what is wrong with that
+        if needs_scores(method, how) and not run.has_scores:
+            raise InputError(
+                f"the run {run.name!r} has no scores, and {method} with norm={how.norm!r} adds "
+                "them up",
+                source=run.source,
+                hint="rrf takes ranks; so do norm='rank' and norm='borda' (--norm rank).",
+            )
+        if how.norm == "min-max-inverted":
+            _check_inverted(run)
+    way = METHODS[method]
+    recipe = {
+        "cranfield": __version__,
+        "method": method,
+        "norm": how.norm,
+        "absent": how.absent or "share",
+        **({way.parameter: getattr(how, way.parameter)} if way.parameter else {}),
+        **({"weights": weights.tolist()} if way.is_weighted else {}),
+        **judging.unusual(),
+        "runs": {one: run.made_from for one, run in several.items()},
+    }
+    elsewhere = _ELSEWHERE if len({*weights.tolist()}) > 1 else (*_ELSEWHERE, "weights")
+    said = (f"{key} {_shown(recipe[key])}" for key in recipe if key not in elsewhere)
+    form = f"{method} of {some([*map(printable, several)])} ({', '.join(said)})"
+    found = Run(FusedRows(several, method, how, weights, judging, form), name or method)
+    found.recipe = recipe
+    return found
+
+
+_ELSEWHERE = ("cranfield", "method", "runs")
+
+
+def _shown(value: Any) -> str:
+    return some([f"{one:g}" for one in value]) if isinstance(value, list) else f"{value}"
+
+
+def _check_inverted(run: Run) -> None:
+    """Refuse runs without distances, and those of chunks, of which the highest would be kept."""
+    if not run.has_scores:
+        raise InputError(
+            f"the run {run.name!r:.80} has no scores, and norm='min-max-inverted' takes distances",
+            source=run.source,
+            hint="Without distances, its ranks are in the right order: leave the norm out.",
+        )
+    if run.rows.distance is not None:
+        raise OptionError(
+            f"the run {run.name!r:.80}: its scores are minus its distances: take norm='min-max'"
+        )
+    if run.made_of is not None:
+        raise OptionError(
+            f"the run {run.name!r:.80}: documents of chunks have the highest score of theirs, and "
+            "norm='min-max-inverted' takes distances, of which the lowest is the best"
+        )
+
+
+def _check(judging: Judging, how: Fusing) -> None:
+    """Refuse options that a fused run cannot have."""
+    if judging.ties not in ("document", "ascending", "given"):
+        raise OptionError(
+            f"ties={judging.ties!r}: a fused run has one order; document, ascending or given"
+        )
+    if judging.duplicates not in ("refuse", "first", "best"):
+        raise OptionError(
+            f"duplicates={judging.duplicates!r}: a fused run has each document once; first or best"
+        )
+    if judging.duplicates == "best" and how.norm == "min-max-inverted":
+        raise OptionError(
+            "duplicates='best' keeps the highest score, and of distances the lowest "
+            "is the best: duplicates='first'"
+        )
+    if judging.order != "score" and how.norm == "min-max-inverted":
+        raise OptionError(f"norm='min-max-inverted' takes scores, and order={judging.order!r} none")

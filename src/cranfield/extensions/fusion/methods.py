@@ -1,0 +1,279 @@
+"""The methods of fusion: what a list gives a document, and what becomes of all that it is given.
+
+Norms make scores comparable, and methods of ranks make points of ranks: (rows,) of `Lists`. Then
+a document's values become its score: (n,) of `Found`. Each is a line or two, as its paper has it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.elementary import log, powers, raised
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.arrays.slots import numbered
+from cranfield.errors import OptionError
+from cranfield.extensions.fusion.fusing import Fusing, Method
+from cranfield.extensions.fusion.run_lists import Found, Lists
+
+_Points = Callable[[Lists, Fusing, Floats], Floats]
+_Combined = Callable[[Found, Fusing], Floats]
+
+# ---- what a list gives; `candidates`: how many documents each query has in all lists, (n_queries,)
+
+
+def _shares(part: Floats, whole: Floats) -> Floats:
+    """Divide; 0 where the whole is 0, as in a list of one document, or of tied ones."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)
+
+
+def none(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return the scores as they are."""
+    return lists.score
+
+
+def min_max(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return scores from 0, the list's lowest, to 1, its highest."""
+    half, lowest = lists.score / 2, lists.lowest / 2  # so that no difference is too large
+    return _shares(half - lowest, lists.highest / 2 - lowest)
+
+
+def of_highest(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return scores as a share of the list's highest; if that is 0 or less, of the largest size.
+
+    These are then from -1 to 0: dividing by a highest score below 0 would reverse the list.
+    """
+    return _shares(lists.score, np.where(lists.highest > 0, lists.highest, -lists.lowest))
+
+
+def of_sum(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return how far scores are above the list's lowest, as a share of the sum of that."""
+    above = min_max(lists, how, candidates)
+    return _shares(above, lists.total(above))
+
+
+def zmuv(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return standard deviations from the list's mean (zero mean, unit variance)."""
+    apart = lists.score - lists.total(lists.score) / lists.length
+    apart = _shares(apart, lists.greatest(apart))  # so that no square is too large, or too small
+    sd = np.sqrt(lists.total(apart * apart) / lists.length)
+    return _shares(apart, np.where(lists.highest > lists.lowest, sd, 0.0))
+
+
+def l2(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return scores as a share of the list's Euclidean length."""
+    scaled = _shares(lists.score, lists.greatest(lists.score))
+    return _shares(scaled, np.sqrt(lists.total(scaled * scaled)))
+
+
+def by_rank(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return 1 for the first of a list, 1 / n for the last of n."""
+    return 1 - (lists.rank - 1) / lists.length
+
+
+def by_borda(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return 1 for the first, 1 / c for the last of all c documents of the query."""
+    return 1 - (lists.rank - 1) / candidates[lists.query]
+
+
+def rrf(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return 1 / (k + rank) (Cormack, Clarke & Buettcher, SIGIR 2009)."""
+    return 1 / (how.k + lists.rank)
+
+
+def inverse_squares(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return 1 / rank^2 (Mourao, Martins & Magalhaes, TREC 2013)."""
+    return 1 / lists.rank.astype(np.float64) ** 2
+
+
+def rbc(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return (1 - phi) phi^(rank - 1) (Bailey, Moffat, Scholer & Thomas, SIGIR 2017)."""
+    return (1 - how.phi) * powers(how.phi, lists.rank - 1)
+
+
+def borda(lists: Lists, how: Fusing, candidates: Floats) -> Floats:
+    """Return c for the first, 1 for the last of all c documents (Aslam & Montague, SIGIR 2001)."""
+    return candidates[lists.query] - lists.rank + 1
+
+
+# ---- what becomes of it: by the number n of runs that returned a document
+
+
+def _sum(found: Found, how: Fusing) -> Floats:
+    """Return the weighted sum: CombSUM (Fox & Shaw, TREC-2, 1993)."""
+    return found.total(found.weight * found.value)
+
+
+def _mnz(found: Found, how: Fusing) -> Floats:
+    """Return the sum times n, or the sum of the weights of these runs: CombMNZ (the same)."""
+    return found.total(found.value) * found.total(found.weight * found.returned)
+
+
+def _gmnz(found: Found, how: Fusing) -> Floats:
+    """Return the sum times n^gamma (Lee, SIGIR 1997)."""
+    n = found.total(found.weight * found.returned)
+    several, which = np.unique(n, return_inverse=True)
+    try:
+        powers_of = raised(several, how.gamma)
+    except OverflowError:  # math.pow raises it where numpy's is infinite
+        powers_of = np.full(len(several), np.inf)
+    return found.total(found.value) * powers_of[which]
+
+
+def _anz(found: Found, how: Fusing) -> Floats:
+    """Return the weighted mean: CombANZ (Fox & Shaw)."""
+    return _shares(found.total(found.weight * found.value), found.total(found.weight))
+
+
+def _mixed(found: Found, how: Fusing) -> Floats:
+    """Return the weighted sum times the root of n."""
+    return found.total(found.weight * found.value) * np.sqrt(found.runs)
+
+
+def _log(found: Found, how: Fusing) -> Floats:
+    """Return the sum times ln n, which is 0 for a document of one run."""
+    return found.total(found.value) * _logs(found.runs, 0.0)
+
+
+def _logn(found: Found, how: Fusing) -> Floats:
+    """Return the sum times ln(n + sigma)."""
+    return found.total(found.value) * _logs(found.runs, how.sigma)
+
+
+def _logs(runs: Floats, more: float) -> Floats:
+    """Return the logarithms of numbers of runs plus a number, of which few are different."""
+    numbers = np.arange(1.0, runs.max(initial=0) + 1)
+    found: Floats = log(numbers + more)[runs.astype(np.int64) - 1]
+    return found
+
+
+_NORMS: dict[str, _Points] = {
+    "none": none,
+    "min-max": min_max,
+    "min-max-inverted": min_max,  # of scores with the other sign
+    "max": of_highest,
+    "sum": of_sum,
+    "zmuv": zmuv,
+    "l2": l2,
+    "rank": by_rank,
+    "borda": by_borda,
+}
+
+
+class Way(NamedTuple):
+    """How a method computes scores."""
+
+    combined: _Combined
+    points: _Points | None = None  # of ranks; None: the scores, by a norm
+    is_weighted: bool = False  # whether there is a form with weights
+    parameter: str | None = None  # the option that it has alone
+
+
+METHODS: dict[Method, Way] = {
+    "rrf": Way(_sum, rrf, is_weighted=True, parameter="k"),
+    "sum": Way(_sum, is_weighted=True),
+    "mnz": Way(_mnz, is_weighted=True),
+    "anz": Way(_anz, is_weighted=True),
+    "max": Way(lambda found, how: found.highest),
+    "min": Way(lambda found, how: found.lowest),
+    "med": Way(lambda found, how: found.median),
+    "gmnz": Way(_gmnz, is_weighted=True, parameter="gamma"),
+    "mixed": Way(_mixed, is_weighted=True),
+    "isr": Way(_mnz, inverse_squares),
+    "log_isr": Way(_log, inverse_squares),
+    "logn_isr": Way(_logn, inverse_squares, parameter="sigma"),
+    "rbc": Way(_sum, rbc, is_weighted=True, parameter="phi"),
+    "borda": Way(_sum, borda, is_weighted=True),
+}
+
+
+def needs_scores(method: Method, how: Fusing) -> bool:
+    """Tell whether values are made of scores, and not of ranks alone."""
+    return METHODS[method].points is None and how.norm not in ("rank", "borda")
+
+
+def settled(how: Fusing, method: Method) -> Fusing:
+    """Return the options of a method, with what None means; refuse those without effect."""
+    way, given, norm = METHODS[method], how.unusual(), how.norm
+    for name, other in METHODS.items():
+        parameter = other.parameter
+        if parameter in given and parameter != way.parameter:
+            raise OptionError(
+                f"{parameter}={given[parameter]:g} applies to {name}, not to {method}"
+            )
+    if how.weights is not None and not way.is_weighted:
+        able = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
+        raise OptionError(f"weights: {method} has no form with weights; {able} have one")
+    if way.points is not None and norm not in (None, "none", "min-max-inverted"):
+        raise OptionError(
+            f"norm={norm!r} changes no rank, and {method} takes nothing but ranks: leave one out "
+            "(min-max-inverted ranks the lowest first)"
+        )
+    if norm == "borda" and how.absent is not None:
+        raise OptionError(
+            "norm='borda' gives absent documents a share of the points: leave absent out"
+        )
+    absent = how.absent or (None if "borda" in (method, norm) else "left-out")
+    return replace(how, norm=norm or ("min-max" if way.points is None else "none"), absent=absent)
+
+
+def fused(lists: Lists, method: Method, how: Fusing, weights: Floats) -> tuple[Ints, Floats]:
+    """Return a row of each document, (n,), and its score.
+
+    `weights` has one for each run: (n_runs,). `how` has no None where a method needs a value.
+    """
+    rows, doc = numbered(lists.query, lists.docs)
+    query = lists.query.take(rows)
+    candidates, way = np.bincount(query) * 1.0, METHODS[method]
+    values = (way.points or _NORMS[str(how.norm)])(lists, how, candidates)
+    found = Found(query, doc, values, lists.weight, np.ones(len(doc), np.bool_))
+    if how.absent != "left-out":
+        shares = how.absent is None  # of Borda's points
+        by_norm = method != "borda"
+        found = _completed(found, lists, weights, how, shares=shares, by_norm=by_norm)
+    return rows, way.combined(found, how)
+
+
+def _completed(
+    found: Found,
+    lists: Lists,
+    weights: Floats,
+    how: Fusing,
+    *,
+    shares: bool,
+    by_norm: bool,
+) -> Found:
+    """Return the same with a value of each document for each run that did not return it.
+
+    With "zero" it is 0; with "lowest", the lowest of the run's list. A run that has nothing for the
+    query gives no value. `shares`: the mean of Borda's points that are left, as a share of c if
+    `by_norm`.
+    """
+    n_queries, n_runs = int(lists.query.max(initial=-1)) + 1, len(weights)
+    n_rows = np.zeros((n_runs, n_queries))
+    np.add.at(n_rows, (lists.run, lists.query), 1)
+    there = np.zeros((len(found.query_of), n_runs), np.bool_)
+    there[found.doc, lists.run] = True
+    doc, run = np.nonzero(~there)
+    query = found.query_of[doc]
+    if shares:
+        c = np.bincount(found.query_of, minlength=n_queries) * 1.0
+        value = (c[query] - n_rows[run, query] + 1) / 2
+        value = value / c[query] if by_norm else value
+    else:
+        some = n_rows[run, query] > 0
+        doc, run, query = doc[some], run[some], query[some]
+        value = np.zeros(len(doc))
+        if how.absent == "lowest":
+            low = np.full((n_runs, n_queries), np.inf)
+            np.minimum.at(low, (lists.run, lists.query), found.value)
+            value = low[run, query]
+    returned = np.full(len(doc), shares and by_norm)  # by the norm, each is in every list
+    return replace(
+        found,
+        doc=np.append(found.doc, doc),
+        value=np.append(found.value, value),
+        weight=np.append(found.weight, weights[run]),
+        returned=np.append(found.returned, returned),
+    )

@@ -1,0 +1,586 @@
+"""tune: weights, or a parameter, of fusion, chosen on some queries and judged on others."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from typing import Any, Literal, TypedDict, Unpack, get_args
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.alignment import align
+from cranfield.comparison.compare import compared
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.flips import SEED
+from cranfield.comparison.level import ALPHA
+from cranfield.comparison.result import Pair, System
+from cranfield.comparison.settings import Settings, count_from
+from cranfield.comparison.significance import TIE
+from cranfield.data.judge import list_warnings
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
+from cranfield.data.run_names import runs_of
+from cranfield.errors import InputError, MeasureError, OptionError, one_of
+from cranfield.extensions.fusion.fuse import NOT_FUSED, FuseOptions, fuse
+from cranfield.extensions.fusion.fused_rows import FusedRows
+from cranfield.extensions.fusion.fusing import Fusing, Method
+from cranfield.extensions.fusion.methods import METHODS
+from cranfield.formats.columns import What
+from cranfield.formats.header import columns_for
+from cranfield.formats.small.labels import cluster_labels
+from cranfield.measures import Measure, parse
+from cranfield.notes import Note, warn_of
+from cranfield.options import Options, is_whole, option, refuse_others, takes
+from cranfield.progress import Watching, steps, watched
+from cranfield.render.numbers import (
+    interval,
+    number,
+    number_of,
+    or_none,
+    percent,
+    probability,
+    queries_of,
+    short,
+    signed,
+    some,
+)
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
+from cranfield.scoring.evaluate import score_runs
+
+Over = Literal["weights", "parameter"]
+
+_MOST = 3_000  # settings: with more, it takes very long, and the best is a matter of chance
+_LISTED = 10  # settings of several runs' weights that a table shows
+_USUAL = 300  # settings, unless `steps` says otherwise
+_NARROW = 45  # characters that the names of runs may take above their weights
+_TUNED, _BASE = "tuned", "untuned"
+# What is tried of a method's parameter, in steps of whole numbers, over a number: value = i / of.
+_GRIDS: Mapping[str, tuple[Sequence[int], int]] = {
+    "k": ((1, 2, 5, *range(10, 110, 10), 150, 200, 300, 500, 1000), 1),
+    "gamma": (range(1, 21), 10),
+    "sigma": ((1, 2, 5, 10, 20, 50, 100), 100),
+    "phi": (range(5, 100, 5), 100),
+}
+
+
+def _number_or_labels(value: Any) -> Any:
+    """Return a number of folds, of text, too; or labels as they are. Raises ValueError."""
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if (is_whole(value) and value < 2) or isinstance(value, bool | float) or value is None:
+        raise ValueError("a whole number of at least 2, or labels of queries")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning(Options):
+    """What is tried, and on which queries."""
+
+    over: Over | None = option(
+        None,
+        'What is chosen: the "weights" of the runs, or the method\'s "parameter", such as the k of '
+        "rrf. [default: weights, if the method has them]",
+    )
+    steps: int | None = option(
+        None,
+        "In how many parts the weights divide 1: with 10, weights are 0, 0.1, ..., 1. [default: "
+        "10, or fewer, so that there are at most 300 settings]",
+        count_from(1),
+    )
+    folds: Any = option(
+        5,
+        "In how many parts the queries are divided by chance; or labels of queries, as {query_id: "
+        "label} or a file, such as the collection, each of which is a part.",
+        _number_or_labels,
+    )
+    seed: int = option(SEED, "The same seed draws the same by chance.", count_from(0))
+    alpha: float = option(*ALPHA)
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class TuningOptions(TypedDict, total=False):
+    """The options of Tuning, as keywords of a function."""
+
+    over: Over | None
+    steps: int | None
+    folds: Any
+    seed: int
+    alpha: float
+
+
+# ---- end
+
+
+class TuneOptions(TuningOptions, FuseOptions, ReadingOptions, total=False):
+    """The options of `tune`, as keywords."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuned(Shown):
+    """Settings of fusion that were tried, and what the chosen ones are worth on other queries.
+
+    `best` is the setting with the best mean on all queries, {run: weight} or {parameter: value};
+    `held_out` compares the settings that were chosen on the other folds with the untuned one, as
+    `compare` does. `settings` are all that were tried, and `means` their means on all queries.
+
+    >>> import random
+    >>> from cranfield import tune
+    >>> chance = random.Random(3)
+    >>> def run(noise):
+    ...     return {
+    ...         f"q{i}": {f"d{j}": (j < 3) + chance.gauss(0, noise) for j in range(10)}
+    ...         for i in range(40)
+    ...     }
+    >>> qrels = {f"q{i}": {f"d{j}": 1 for j in range(3)} for i in range(40)}
+    >>> found = tune(qrels, {"good": run(0.3), "poor": run(3.0)}, "sum", "AP")
+    >>> found.best["good"] > 0.5, found.folds
+    (True, 5)
+    """
+
+    method: str
+    measure: str
+    over: Over
+    settings: Sequence[Mapping[str, float]]
+    means: Sequence[float]
+    errors: Sequence[float | None]  # the standard error of each mean's difference from the best
+    chosen: Mapping[str, int]  # which setting was chosen for each fold
+    place: int  # of the best
+    held_out: Comparison
+    alone: Mapping[str, float]  # the mean of each run without the others
+    run: Run  # fused with the best setting
+    notes: tuple[Note, ...]
+    recipe: Mapping[str, Any]
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns of the rows: what is chosen, the mean, and how often it was chosen."""
+        before = "weight_" if self.over == "weights" else ""
+        settings = (f"{before}{name}" for name in self.settings[0])
+        return (*settings, "mean", "difference", "error", "chosen")
+
+    @property
+    def best(self) -> Mapping[str, float]:
+        """The setting with the best mean on all queries."""
+        return self.settings[self.place]
+
+    @property
+    def folds(self) -> int:
+        """In how many parts the queries were divided."""
+        return len(self.chosen)
+
+    @property
+    def pair(self) -> Pair:
+        """The chosen settings, on queries that they were not chosen on, less the untuned one."""
+        return self.held_out[self.measure][_TUNED]
+
+    @property
+    def close(self) -> int:
+        """How many settings are within a standard error of the best, itself among them."""
+        rising = self.held_out[self.measure].rising
+        best = self.means[self.place]
+        gaps = ((best - one) * (1 if rising else -1) for one in self.means)
+        return sum(gap <= (error or TIE) for gap, error in zip(gaps, self.errors, strict=True))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each setting that was tried, to every digit."""
+        times = [list(self.chosen.values()).count(i) for i in range(len(self.settings))]
+        best = self.means[self.place]
+        each = zip(self.settings, self.means, self.errors, times, strict=True)
+        return self._dicts(
+            (*setting.values(), mean, mean - best, error, n) for setting, mean, error, n in each
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, as for JSON."""
+        return {
+            "recipe": dict(self.recipe),
+            "best": dict(self.best),
+            "close": self.close,
+            "held_out": self.held_out.to_dict(),
+            "alone": dict(self.alone),
+            "chosen": {fold: dict(self.settings[i]) for fold, i in self.chosen.items()},
+            "settings": self.rows(),
+            "notes": [note.to_dict() for note in self.notes],
+        }
+
+    def tables(self) -> list[Table]:
+        """Return what tuning is worth on other queries, and the settings with their means."""
+        return [self._worth(), self._settings()]
+
+    def _worth(self) -> Table:
+        result, pair = self.held_out[self.measure], self.pair
+        systems: dict[str, System] = {one.name: one for one in result.systems}
+        level = percent(1 - self.recipe["alpha"])
+        said = {
+            _BASE: "equal weights" if self.over == "weights" else _in_words(self._untuned),
+            _TUNED: f"chosen on the other {number_of(self.folds - 1, 'fold')}",
+        }
+        pick = max if result.rising else min
+        best_run = pick(self.alone, key=self.alone.__getitem__)
+        change = [signed(pair.difference), interval(pair.low, pair.high), probability(pair.p)]
+        rows = [
+            [said[_BASE], number(systems[_BASE].mean), "", "", ""],
+            [said[_TUNED], number(systems[_TUNED].mean), *change],
+            [f"{best_run} alone, the best run", number(self.alone[best_run]), "", "", ""],
+        ]
+        told = {None: "not significantly other than", "better": "significantly better than"}
+        verdict = told.get(pair.verdict, "significantly worse than")
+        text = [
+            f"On queries that it was not chosen on, the tuned fusion is {verdict} the untuned one: "
+            "the randomization test, two-sided.",
+            *map(str, self.notes),
+        ]
+        title = f"{self.method} of {some(self.recipe['runs'])}   {self.measure}   "
+        title += f"{queries_of(len(result.query_ids))} in {self.folds} folds"
+        header = ["setting", "mean", "diff", f"{level} interval", "p"]
+        return Table(header, rows, text, 1, title=[title])
+
+    @property
+    def _untuned(self) -> Mapping[str, float]:
+        found: Mapping[str, float] = self.recipe["untuned"]
+        return found
+
+    def _settings(self) -> Table:
+        """Return the settings in their order, or, of several weights, the best."""
+        order = list(range(len(self.settings)))
+        listed = order
+        if len(self.settings[0]) > 2:
+            sign = -1 if self.held_out[self.measure].rising else 1
+            # Of settings with the same mean, the one that was taken is the first.
+            listed = sorted(order, key=lambda i: (i != self.place, sign * self.means[i]))[:_LISTED]
+        low, high = min(self.means), max(self.means)
+        times = [list(self.chosen.values()).count(i) for i in order]
+        names = [*self.settings[0]]
+        apart = sum(len(name) + 3 for name in names) <= _NARROW
+        rows = []
+        for i in listed:
+            values = [short(one) for one in self.settings[i].values()]
+            often = f"{times[i]}" if times[i] else ""
+            bar = _bar(self.means[i], low, high)
+            rows.append(
+                [*(values if apart else ["  ".join(values)]), number(self.means[i]), often, bar]
+            )
+        n = len(self.settings)
+        are, flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
+        text = [
+            f"On all queries; the best is {_in_words(self.best)}. Its mean here is too high a "
+            "promise, as it was chosen on these queries: the table above has the cross-validated "
+            "one.",
+            f"{self.close:,} of {n:,} settings {are} within a standard error of the best"
+            f"{': the optimum is flat' if flat else ''}.",
+            "chosen: the number of folds for which the setting was the best.",
+            *([] if apart else [f"weights: of {', '.join(names)}."]),
+        ]
+        labels = names if apart else ["weights"]
+        best = frozenset({(listed.index(self.place), len(labels))})
+        title = "Settings" if len(listed) == n else f"The best {len(listed)} of {n:,} settings"
+        header = [*labels, "mean", "chosen", ""]
+        return Table(header, rows, text, len(labels), best, title=[title], n_sentences=1)
+
+
+def _bar(mean: float, low: float, high: float) -> str:
+    """Return a bar of ten characters between the lowest and the highest mean."""
+    share = (mean - low) / (high - low) if high > low else 1.0
+    return "=" * max(1, round(10 * share))
+
+
+def _in_words(setting: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {short(value)}" for name, value in setting.items())
+
+
+@watched
+@takes(Tuning, Fusing, Judging, Reading, Watching, without=(*NOT_FUSED, "weights"))
+def tune(
+    qrels: Any,
+    runs: Any,
+    method: Method = "sum",
+    measure: str | Measure = "nDCG@10",
+    **options: Unpack[TuneOptions],
+) -> Tuned:
+    """Choose weights, or a parameter, of fusion on some queries, and judge them on others.
+
+    The queries are divided into folds. For each fold, the setting with the best mean on the other
+    folds is taken, and scored on this one: so every query has a score of a setting that was not
+    chosen on it. Their mean is what tuning is worth, beside equal weights (or the parameter's
+    default). The best on all queries is what to use; its mean there is too high a promise.
+
+    Weights are whole numbers of parts, of which there are `steps`: no sum of weights misses 1. Of
+    settings with the same mean, the nearest to the untuned one is taken.
+
+    Args:
+        qrels: judgments, as `evaluate` takes them.
+        runs: two runs or more, as `fuse` takes them. They are held in memory.
+        method: how values become a score, as of `fuse`.
+        measure: what is to be good.
+        **options: each option of `Tuning`; of `Fusing` except weights; of `Judging` and `Reading`
+            as `fuse` takes them.
+
+    Returns:
+        A Tuned, which prints as tables; `best` has the setting, `run` the fused run.
+
+    Raises:
+        InputError: fewer queries than folds, or what `fuse` and `evaluate` refuse.
+        MeasureError: a measure that is no mean over the queries.
+        OptionError: an option with an impossible value; too many settings; a method of which
+            nothing can be chosen.
+
+    Warns:
+        CranfieldWarning: once, where `compare` does, as of few queries.
+
+    Source: Stone, Cross-Validatory Choice and Assessment of Statistical Predictions, JRSS-B 1974.
+
+    >>> runs = ["demo/bm25.run", "demo/dense.run"]
+    >>> found = tune("demo/qrels.txt", runs, "sum", "nDCG@10")
+    >>> dict(found.best), round(found.pair.difference, 4)
+    ({'bm25': 0.2, 'dense': 0.8}, 0.0366)
+    >>> found.run.recipe["weights"]
+    [0.2, 0.8]
+
+    """
+    refuse_others(tune, options)
+    one_of("method", method, get_args(Method))
+    how, judging, reading = Tuning.of(options), Judging.of(options), Reading.of(options)
+    fusing = Fusing.of(options)
+    wanted = parse(measure) if isinstance(measure, str) else measure
+    if wanted.definition.aggregation != "mean":
+        raise MeasureError(f"{wanted}: is no mean over the queries, so no fold has a part of it")
+    several = runs_of(runs, "strict", columns_for(reading.columns, What.RUN))
+    judged, _, _ = arranged(
+        *(qrels, list(several.values()), None, None),
+        columns=reading.columns,
+        duplicates=judging.duplicates,
+        verb=tune,
+    )
+    over = how.over or ("weights" if METHODS[method].is_weighted else "parameter")
+    settings, untuned = _grid(method, over, tuple(several), how, fusing)
+    held = {name: run.only(queries=judged) for name, run in several.items()}
+    trials = _Trials(judged, held, method, over, wanted, {**fusing.unusual(), **judging.unusual()})
+    first = trials.fused(None if over == "weights" else untuned)
+    query_ids, base, tried = trials.tried(first, settings)
+    fold, names = _folds(how, query_ids)
+    away = _far(settings, untuned)
+    rising = wanted.definition.higher_is_better is not False
+    chosen = {
+        name: _best(tried[:, fold != i].mean(axis=1), away, rising=rising)
+        for i, name in enumerate(names)
+    }
+    of_held = tried[np.array([*chosen.values()])[fold], np.arange(len(query_ids))]
+    columns = {_BASE: base, _TUNED: of_held}
+    held_out = _compared(columns, query_ids, str(wanted), how)
+    place = _best(tried.mean(axis=1), away, rising=rising)
+    best = replace(trials, runs=several).fused(settings[place])
+    each = score_runs(judged, held, [wanted], judging)
+    alone = {name: float(one[wanted]) for name, one in each.items()}
+    notes = [
+        *list_warnings(judged, several.values()),
+        *first.rows.notes,
+        *held_out.notes,
+        *_doubts(alone, float(of_held.mean()), rising=rising),
+    ]
+    warn_of(notes)
+    return Tuned(
+        method=method,
+        measure=str(wanted),
+        over=over,
+        settings=settings,
+        means=tried.mean(axis=1).tolist(),
+        errors=[or_none(one) or None for one in _errors(tried - tried[place])],
+        chosen=chosen,
+        place=place,
+        held_out=held_out,
+        alone=alone,
+        run=best,
+        notes=tuple(notes),
+        recipe={
+            **{key: value for key, value in best.recipe.items() if key not in ("runs", "weights")},
+            "runs": list(several),
+            "over": over,
+            **({"steps": _steps(how, len(several))} if over == "weights" else {}),
+            "folds": len(names),
+            "seed": how.seed,
+            "alpha": how.alpha,
+            "untuned": dict(untuned),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """Settings to try: fused with each, and scored."""
+
+    judged: Qrels
+    runs: Mapping[str, Run]
+    method: Method
+    over: Over
+    measure: Measure
+    how: Mapping[str, Any]  # the options of fusion that stay
+
+    def fused(self, setting: Mapping[str, float] | None) -> Run:
+        """Return the runs fused with a setting; None: with equal weights."""
+        more = setting or {} if self.over == "parameter" else {"weights": setting}
+        chosen: Any = {**self.how, **more}
+        made = fuse(self.runs, self.method, **chosen)
+        rows = made.rows
+        assert isinstance(rows, FusedRows)  # noqa: S101 - fuse makes it of these
+        rows.is_quiet = True  # its notes are given once, with the others
+        return made
+
+    def tried(
+        self, untuned: Run, settings: Sequence[Mapping[str, float]]
+    ) -> tuple[list[str], Floats, Floats]:
+        """Return the queries, the scores untuned, (n,), and of each setting, (n_settings, n)."""
+        scores = [self.scores(untuned)]
+        scores += [self.scores(self.fused(one)) for one in steps(settings, "settings")]
+        query_ids = [*scores[0]]
+        table = np.array([[one[query] for query in query_ids] for one in scores])
+        return query_ids, table[0], table[1:]
+
+    def scores(self, run: Run) -> Mapping[str, float]:
+        """Return the score of each query."""
+        found = score_runs(self.judged, {"run": run}, [self.measure])["run"]
+        by_query: Mapping[str, float] = found.per_query(self.measure)
+        return by_query
+
+
+def _compared(
+    columns: Mapping[str, Floats], query_ids: Sequence[str], measure: str, how: Tuning
+) -> Comparison:
+    """Compare the scores of the untuned setting and of the chosen ones, without a warning."""
+    scores = {
+        name: {measure: dict(zip(query_ids, column.tolist(), strict=True))}
+        for name, column in columns.items()
+    }
+    settings = Settings(baseline=_BASE, alpha=how.alpha, seed=how.seed)
+    return compared(align(scores, None, None), settings)
+
+
+def _doubts(alone: Mapping[str, float], tuned: float, *, rising: bool) -> Iterator[Note]:
+    """Say where one run alone is as good as the tuned fusion."""
+    best = (max if rising else min)(alone, key=alone.__getitem__)
+    gap = tuned - alone[best]
+    if (gap if rising else -gap) <= TIE:
+        text = (
+            f"{best} alone is as good as the tuned fusion, or better: on these queries, fusing is "
+            "not worth it."
+        )
+        yield Note("no-gain", "warning", text, source=best)
+
+
+def _errors(gaps: Floats) -> list[float]:
+    """Return the standard error of each mean difference: (n_settings, n_queries)."""
+    found: list[float] = (gaps.std(axis=1, ddof=1) / math.sqrt(gaps.shape[1])).tolist()
+    return found
+
+
+def _grid(
+    method: Method, over: Over, names: Sequence[str], how: Tuning, fusing: Fusing
+) -> tuple[list[dict[str, float]], dict[str, float]]:
+    """Return the settings to try, and the untuned one."""
+    way = METHODS[method]
+    if not way.is_weighted and way.parameter is None:
+        raise OptionError(f"{method} has neither weights nor a parameter to choose")
+    if over == "parameter":
+        if way.parameter is None:
+            able = ", ".join(name for name, one in METHODS.items() if one.parameter)
+            raise OptionError(f"over='parameter': {method} has none; {able} have one")
+        if how.steps is not None:
+            raise OptionError(f"steps={how.steps} divides weights: over='parameter' has none")
+        numbers, of = _GRIDS[way.parameter]
+        return [{way.parameter: i / of} for i in numbers], {
+            way.parameter: getattr(fusing, way.parameter)
+        }
+    if not way.is_weighted:
+        able = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
+        raise OptionError(f"over='weights': {method} has no form with weights; {able} have one")
+    parts = _steps(how, len(names))
+    n = _n_settings(parts, len(names))
+    if n > _MOST:
+        raise OptionError(
+            f"steps={parts}: {n:,} settings of {len(names)} runs, more than {_MOST:,}: fewer "
+            "steps, or fewer runs"
+        )
+    found = [
+        {name: part / parts for name, part in zip(names, one, strict=True)}
+        for one in _compositions(parts, len(names))
+    ]
+    return found, dict.fromkeys(names, 1 / len(names))
+
+
+def _steps(how: Tuning, n_runs: int) -> int:
+    """Return the number of parts: 10 without a word, or the most of few enough settings."""
+    if how.steps is not None:
+        return how.steps
+    return max((one for one in range(1, 11) if _n_settings(one, n_runs) <= _USUAL), default=1)
+
+
+def _n_settings(parts: int, n_runs: int) -> int:
+    return math.comb(parts + n_runs - 1, n_runs - 1)
+
+
+def _compositions(whole: int, n: int) -> Iterator[tuple[int, ...]]:
+    """Yield all n whole numbers of at least 0 whose sum is `whole`."""
+    for bars in combinations(range(whole + n - 1), n - 1):
+        ends = (-1, *bars, whole + n - 1)
+        yield tuple(b - a - 1 for a, b in pairwise(ends))
+
+
+def _far(settings: Sequence[Mapping[str, float]], untuned: Mapping[str, float]) -> Ints:
+    """Return each setting's place in the order by how far it is from the untuned one.
+
+    Of settings as far, the weights by the names of runs decide: the order of runs changes nothing.
+    """
+    keys = [
+        (round(_distance(one, untuned), 12), [one[name] for name in sorted(one)])
+        for one in settings
+    ]
+    found = np.empty(len(keys), np.int64)
+    found[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return found
+
+
+def _distance(setting: Mapping[str, float], untuned: Mapping[str, float]) -> float:
+    """Return how far a setting is from the untuned one; parameters by their logarithm."""
+    if len(setting) == 1:
+        ((one, other),) = zip(setting.values(), untuned.values(), strict=True)
+        return abs(math.log(one / other)) if one > 0 and other > 0 else abs(one - other)
+    pairs = zip(setting.values(), untuned.values(), strict=True)
+    return math.fsum((one - other) ** 2 for one, other in pairs)
+
+
+def _best(means: Floats, away: Ints, *, rising: bool) -> int:
+    """Return the best setting; of several, the one that is nearest to the untuned one."""
+    sign = 1 if rising else -1
+    best = (sign * means).max()
+    tied = np.flatnonzero(sign * means >= best - TIE)
+    return int(tied[away[tied].argmin()])
+
+
+def _folds(how: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:
+    """Return the fold of each query, and their names."""
+    n = len(query_ids)
+    if is_whole(how.folds):
+        k = int(how.folds)
+        if k > n:
+            raise OptionError(f"folds={k}: expected at most the number of queries, {n:,}")
+        order = np.random.default_rng(how.seed).permutation(n)
+        fold = np.empty(n, np.int64)
+        fold[order] = np.arange(n) % k
+        return fold, [str(i + 1) for i in range(k)]
+    labels = cluster_labels(how.folds)
+    missing = [one for one in query_ids if one not in labels]
+    if missing:
+        raise InputError(
+            f"folds: {number_of(len(missing), 'query has', 'queries have')} no label, as "
+            f"{missing[0]!r:.80}"
+        )
+    names = [*dict.fromkeys(labels[one] for one in query_ids)]
+    if len(names) < 2:
+        raise InputError(f"folds: all queries have the label {names[0]!r:.80}; two are needed")
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place[labels[one]] for one in query_ids]), names

@@ -1,0 +1,69 @@
+"""`cranfield tune QRELS RUN...`."""
+
+from typing import Any, get_args
+
+import click
+
+from cranfield.cli import flags
+from cranfield.cli.convert import refuse_own_input
+from cranfield.cli.data import DataOptions, data_options, refuse_two_inputs
+from cranfield.cli.terminal import Format, format_option, note, refuse_outputs, show
+from cranfield.data.judging import Judging
+from cranfield.extensions.fusion.fuse import NOT_FUSED
+from cranfield.extensions.fusion.fusing import Fusing, Method
+from cranfield.extensions.fusion.tune import Tuning, tune
+from cranfield.formats.files import format_to_write
+
+
+@flags.command("tune")
+def command(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="RUN..."),
+    measure: str = flags.option(
+        *("-m", "--measure"),
+        metavar="MEASURE",
+        default="nDCG@10",
+        show_default=True,
+        help="The measure to optimise.",
+    ),
+    method: Method = flags.option(
+        type=click.Choice(get_args(Method)),
+        default="sum",
+        show_default=True,
+        help="How a document's values become its score, as of `cranfield fuse`.",
+    ),
+    tuning: Tuning = flags.family(Tuning, folds={"metavar": "N or FILE"}),
+    how: Fusing = flags.family(Fusing, without=("weights",), group="Ranking", k={"names": ("-k",)}),
+    target: str | None = flags.option(
+        "--write-run",
+        group="Output",
+        metavar="OUT",
+        help="A file to write the run to, fused with the best setting.",
+    ),
+    judging: Judging = flags.family(Judging, without=NOT_FUSED, group="Ranking"),
+    data: DataOptions = data_options,
+    form: Format = format_option,
+) -> None:
+    """Choose the weights of fusion on some queries, and judge them on others.
+
+    Every setting is tried. For each fold of the queries, the best on the other folds is taken, and
+    scored on this one: so no query has a score of a setting that was chosen on it. These scores are
+    compared with those of equal weights.
+
+    \b
+    cranfield tune demo/qrels.txt demo/bm25.run demo/dense.run
+    cranfield tune demo/qrels.txt demo/*.run --method rrf --over parameter -m AP
+    cranfield tune demo/qrels.txt demo/*.run --steps 5 --write-run tuned.run
+    """  # noqa: D301 - click's mark for lines to keep
+    refuse_two_inputs(qrels, *runs)
+    if target is not None:
+        refuse_own_input([qrels, *runs, *filter(None, [data.map_docs])], target)
+        refuse_outputs([target])  # before all is computed
+        format_to_write(target, None)
+    chosen: Any = {**tuning.unusual(), **how.unusual(), **judging.unusual()}
+    judgments = data.read_qrels(qrels, judging.duplicates)
+    found = tune(judgments, data.read_runs(runs), method, measure, **chosen)
+    show(found, form)
+    if target is not None:
+        written = found.run.write(target)
+        note(f"made {found.run.form}; wrote {written.rows:,} rows to {target}")

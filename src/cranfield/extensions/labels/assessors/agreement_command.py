@@ -1,0 +1,95 @@
+"""`cranfield agreement QRELS_A QRELS_B [RUN...]`."""
+
+import click
+
+from cranfield.cli import flags
+from cranfield.cli.data import DataOptions, data_options, duplicates_option, refuse_two_inputs
+from cranfield.cli.terminal import Format, format_option, show
+from cranfield.comparison.settings import AgreementSettings
+from cranfield.data.judging import Judging
+from cranfield.errors import InputError, OptionError, printable
+from cranfield.extensions.labels.assessors.assess import agreement
+from cranfield.formats.columns import What
+from cranfield.formats.files import stem_of, what_is
+from cranfield.formats.source import Source
+
+
+@flags.command("agreement")
+def command(
+    qrels_a: str = flags.argument(),
+    files: tuple[str, ...] = flags.argument(nargs=-1, metavar="QRELS_B [RUN]..."),
+    names: tuple[str, ...] = flags.measures("By what the systems are ordered", "nDCG@10"),
+    per_query: bool = flags.per_query("Show every query's agreement, too."),
+    settings: AgreementSettings = flags.family(
+        AgreementSettings,
+        group="Statistics",
+        rel={
+            "names": ("-l", "--rel"),
+            "help": "The lowest grade that counts as relevant, for kappa and overlap, and for "
+            "measures that state none.",
+        },
+    ),
+    others: tuple[str, ...] = flags.option(
+        "--qrels",
+        multiple=True,
+        metavar="OTHER",
+        help="The judgments of a further assessor, called by the file's name. May be repeated.",
+    ),
+    confusion: str | None = flags.option(
+        metavar="FILE",
+        help="There is no QRELS_B: make other judgments of QRELS_A by these rates. CSV or TSV with "
+        'the header grade,given,rate, or JSON, {"0": {"0": 0.9, "1": 0.1}, ...}.',
+    ),
+    kept: Judging = duplicates_option,
+    data: DataOptions = data_options,
+    form: Format = format_option,
+) -> None:
+    """See how far two assessors agree, and what it does to the ordering of systems.
+
+    QRELS_A and QRELS_B hold two assessors' judgments of the same queries: kappa, agreement and the
+    overlap of the relevant documents are of what both judge. With runs, the systems are ordered
+    under A, under B, and under random mixtures, in which each query has the judgments of one
+    assessor drawn by chance. With --confusion, QRELS_B is left out. With --qrels, there are more
+    than two. Krippendorff's alpha and other coefficients compare all of them, with intervals.
+
+    \b
+    cranfield agreement demo/qrels.txt second.qrels
+    cranfield agreement demo/qrels.txt second.qrels demo/*.run -m nDCG@10 -m AP
+    cranfield agreement demo/qrels.txt second.qrels --qrels third.qrels
+    """  # noqa: D301 - click's mark for lines to keep
+    if confusion is None and not files:
+        raise click.UsageError("name a second qrels, or the rates of one with --confusion FILE")
+    if confusion is not None and others:
+        raise OptionError("--qrels is a further assessor, and --confusion has no second one")
+    if len(set(others)) < len(others):
+        raise OptionError("--qrels: a file is named twice")
+    names_of = [stem_of(Source(one)) for one in others]
+    names_of = [
+        path if name in ("A", "B") or names_of.count(name) > 1 else name
+        for path, name in zip(others, names_of, strict=True)
+    ]
+    refuse_two_inputs(qrels_a, *files, *others, *([confusion] if confusion else []))
+    n_qrels = 1 if confusion is None else 0
+    try:
+        found = agreement(
+            data.read_qrels(qrels_a, kept.duplicates),
+            data.read_qrels(files[0], kept.duplicates) if n_qrels else None,
+            data.read_runs(files[n_qrels:]) or None,
+            flags.measures_of(names, "nDCG@10", settings.rel),
+            confusion=confusion,
+            others={
+                name: data.read_qrels(one, kept.duplicates)
+                for name, one in zip(names_of, others, strict=True)
+            }
+            or None,
+            duplicates=kept.duplicates,
+            **settings.unusual(),
+        )
+    except InputError as error:
+        third = next((one for one in files[1:] if what_is(one) is What.QRELS), None)
+        if third is None or error.source != third:
+            raise
+        raise error.but(
+            hint=f"Judgments of a further assessor: --qrels {printable(third)}"
+        ) from None
+    show(found, form, per_query=per_query)

@@ -1,0 +1,361 @@
+"""Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from string import ascii_uppercase
+from typing import Any, Union, Unpack
+
+import numpy as np
+
+from cranfield.arrays.ranked import Floats
+from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
+from cranfield.data.judging import RANKING, Judging
+from cranfield.data.meeting import notes_on
+from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
+from cranfield.data.run import Run, RunLike, SeveralRuns
+from cranfield.data.run_names import runs_of
+from cranfield.errors import MeasureError, NothingSharedError, OptionError, printable
+from cranfield.extensions.labels.assessors.agreement import Agreement
+from cranfield.extensions.labels.assessors.beyond_chance import coefficients_of, judgments_of
+from cranfield.extensions.labels.assessors.judgments import (
+    WHOLE_GRADES,
+    TwoJudgments,
+    agreed,
+    confusion,
+    of_matrix,
+    two_judgments,
+)
+from cranfield.extensions.labels.assessors.relabel import on_scale, relabelled
+from cranfield.extensions.labels.assessors.stability import Stability, stabilities
+from cranfield.extensions.labels.rates import rate_rows
+from cranfield.extensions.whatif.variants import blocks
+from cranfield.formats.block import Duplicates
+from cranfield.formats.columns import What
+from cranfield.formats.header import columns_for
+from cranfield.formats.source import Path
+from cranfield.measures import Measure
+from cranfield.notes import Note, merged
+from cranfield.options import finite, is_whole, refuse_others, takes
+from cranfield.progress import Watching, parts, watched
+from cranfield.render.numbers import number_of
+from cranfield.scoring.arguments import Reading, ReadingOptions, check_columns, check_judged
+from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
+from cranfield.scoring.scores import Systems
+from cranfield.version import __version__
+
+# {(true grade, given grade): rate}, or {true grade: {given grade: rate}}
+Rates = Union[  # noqa: UP007
+    Mapping[tuple[int, int], float], Mapping[int, Mapping[int, float]]
+]
+
+
+class AgreementOptions(AgreementSettingsOptions, ReadingOptions, total=False):
+    """The options of `agreement`, as keywords."""
+
+    duplicates: Duplicates
+
+
+@watched
+@takes(AgreementSettings, Reading, Judging, Watching, without=RANKING)
+def agreement(
+    qrels_a: QrelsLike,
+    qrels_b: QrelsLike | None = None,
+    runs: RunLike | SeveralRuns | None = None,
+    measures: MeasuresLike = "nDCG@10",
+    *,
+    confusion: Rates | Path | None = None,
+    others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None = None,
+    **options: Unpack[AgreementOptions],
+) -> Agreement:
+    """Compare two assessors' judgments, and what they make of systems.
+
+    Agreement is computed over the queries that both qrels have; `Agreed` says what each number is.
+
+    With runs, the systems are scored under A, under B, and under mixtures, in which the judgments
+    of each query are those of an assessor drawn by chance (Voorhees, SIGIR 1998). A query's score
+    depends on its own judgments and on the highest grade of the scale, which is that of both qrels
+    together: so each query is scored twice, and the mixtures put these scores together.
+
+    `coefficients` compare all assessors together, with intervals: Fleiss' kappa (Psychological
+    Bulletin 1971), Gwet's AC1 (British Journal of Mathematical and Statistical Psychology 2008) and
+    Krippendorff's alpha (Content Analysis; 2011), nominal and ordinal. Documents that only some
+    assessors judge count, except for Fleiss' kappa.
+
+    Without a second assessor, `confusion` says how often one would give which grade to a document
+    of A's: all of A's grades are drawn again, each from its rates, and the systems are scored under
+    each of the qrels made so. What is not judged stays so.
+
+    Args:
+        qrels_a: A's judgments, as `evaluate` takes them.
+        qrels_b: B's.
+        runs: what the systems returned, as `evaluate` takes them; None compares the qrels alone.
+        measures: by which the systems are ordered; those whose value over all is a mean or a sum.
+        confusion: in place of qrels_b: {(true grade, given grade): rate}, or {true: {given:
+            rate}}, or a file of rows (grade, given, rate); rates or counts: those of each true
+            grade are divided by their sum.
+        others: judgments of further assessors, `{name: qrels}` or a list, called C, D, ...: `pairs`
+            has how far each two agree, and with runs A is compared with each of them, too.
+        **options: each option of `AgreementSettings` and `Reading`, and `duplicates` of `Judging`.
+
+    A difference is significant if p is at most alpha: that of the t test, in every mixture, under A
+    and under B, as as many sign-flip tests of each pair would take too long.
+
+    Raises:
+        NothingSharedError: qrels without a common query, or document.
+        InputError: judgments in groups, or grades that are not whole; qrels or a run that cannot
+            be read.
+        OptionError: both or neither of qrels_b and confusion, others without qrels_b, or an option
+            with an impossible value.
+        MeasureError: a measure by which systems cannot be ordered so.
+
+    >>> found = agreement({"q": {"d": 1, "e": 0}}, {"q": {"d": 0, "e": 1}}, [{"q": ["d", "e"]},
+    ...                    {"q": ["e", "d"]}], "RR", mixtures=10)
+    >>> found.orderings[0].tau
+    -1.0
+
+    """
+    refuse_others(agreement, options)
+    if (qrels_b is None) == (confusion is None):
+        raise OptionError("agreement takes a second qrels, or confusion=..., and not both")
+    settings = AgreementSettings.of(options)
+    if runs is not None:
+        check_judged(qrels_a, runs, agreement)
+    how, columns = Judging.of(options), Reading.of(options).columns
+    check_columns(columns, *(one for one in (qrels_a, qrels_b, runs) if one is not None))
+    own = columns_for(columns, What.QRELS)
+    first = as_qrels(qrels_a, "strict", own, how.duplicates)
+    several = None if runs is None else runs_of(runs, "strict", columns_for(columns, What.RUN))
+    recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": how.duplicates}
+    recipe["confusion"] = None
+    if qrels_b is not None:
+        second = as_qrels(qrels_b, "strict", own, how.duplicates)
+        further = {
+            name: as_qrels(one, "strict", own, how.duplicates)
+            for name, one in _named(others).items()
+        }
+        return _of_several({"A": first, "B": second, **further}, several, measures, how, recipe)
+    if others is not None:
+        raise OptionError("others are further assessors: state the second one, too (qrels_b)")
+    assert confusion is not None  # noqa: S101 - one of the two
+    rates = confusion if isinstance(confusion, Mapping) else rate_rows(confusion)
+    return _of_rates(first, rates, several, measures, how, recipe)
+
+
+def _named(others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None) -> dict[str, Any]:
+    """Return further assessors by name: C, D, ... unless they have names."""
+    if others is None:
+        return {}
+    if isinstance(others, Mapping):
+        found = {str(name): one for name, one in others.items()}
+        taken = {"A", "B"} & found.keys()
+        if taken or "" in found:
+            raise OptionError(
+                f"others: {next(iter(taken), '')!r} is no name for a further assessor: A and B are "
+                "the first two"
+            )
+        return found
+    if isinstance(others, str) or not isinstance(others, Sequence):
+        raise OptionError("others: expected {name: qrels}, or a list of qrels")
+    if len(others) > len(_LETTERS):
+        raise OptionError(f"others: {len(others)} are too many for letters: name them")
+    return dict(zip(_LETTERS, others, strict=False))
+
+
+_LETTERS = ascii_uppercase[2:]
+
+
+def _of_several(
+    qrels: Mapping[str, Qrels],
+    runs: Mapping[str, Run] | None,
+    measures: MeasuresLike,
+    how: Judging,
+    recipe: dict[str, Any],
+) -> Agreement:
+    first, second, *others = qrels
+    recipe["assessors"] = len(qrels)
+    for name in others:
+        _shared(first, name, qrels)
+    found = {
+        name: replace(
+            _of_two(qrels[first], qrels[name], runs, measures, how, {**recipe}, name), second=name
+        )
+        for name in (second, *others)
+    }
+    pairs = {}
+    if others:
+        for a, b in combinations(qrels, 2):
+            pairs[a, b] = agreed(_shared(a, b, qrels), recipe["rel"], pooled=True)[0]
+    judged = judgments_of([*qrels.values()])
+    notes = dict.fromkeys(one for each in found.values() for one in each.on_judgments)
+    return replace(
+        found[second],
+        on_judgments=tuple(notes),
+        coefficients=coefficients_of(judged, recipe["rel"], recipe["alpha"]),
+        others={name: found[name] for name in others},
+        pairs=pairs,
+    )
+
+
+def _shared(a: str, b: str, qrels: Mapping[str, Qrels]) -> TwoJudgments:
+    """Match two of several assessors' judgments; an error says which two."""
+    try:
+        return two_judgments(qrels[a], qrels[b])
+    except NothingSharedError as error:
+        raise error.because(f"These are the assessors {a} and {printable(b)}.") from None
+
+
+def _of_two(
+    a: Qrels,
+    b: Qrels,
+    runs: Mapping[str, Run] | None,
+    measures: MeasuresLike,
+    how: Judging,
+    recipe: dict[str, Any],
+    second: str,
+) -> Agreement:
+    two = two_judgments(a, b)
+    [pooled] = agreed(two, recipe["rel"], pooled=True)
+    each = agreed(two, recipe["rel"], pooled=False)
+    recipe["queries"] = len(two.query_ids)
+    n = len(two.query_ids)
+    are = number_of(n, "query is", "queries are")
+    notes = [Note("in-both", "info", f"{are} judged in both qrels.", n)]
+    for name, its in (("A", two.a), (second, two.b)):
+        if below := int((its < 0).sum()):
+            text = (
+                f"{number_of(below, 'grade')} of {printable(name)} below 0, compared as any other: "
+                "where -1 says that nobody judged the document, leave such rows out."
+            )
+            notes.append(Note("below-0", "warning", text, count=below))
+    for name, n in (("A", two.queries_only_a), (second, two.queries_only_b)):
+        if n:
+            are = number_of(n, "query is", "queries are")
+            text = f"{are} judged in {name} only: left out."
+            notes.append(Note("in-one", "info", text, n, name))
+    of_each = [(name, note) for name, one in (("A", a), (second, b)) for note in notes_on(one)]
+    notes += merged(of_each)
+    found: list[Stability] = []
+    on_runs: list[Note] = []
+    if runs is not None:
+        top = max(a.top_grade, b.top_grade)
+        if a.top_grade != b.top_grade:
+            text = (
+                f"The highest grade is {a.top_grade} in A and {b.top_grade} in {second}: measures "
+                f"that ask for it take {top}."
+            )
+            notes.append(Note("highest-grade", "info", text))
+        under_a, under_b = (
+            score_runs(on_scale(one, top, two.query_ids), runs, measures_of(measures), how)
+            for one in (a, b)
+        )
+        named = (("Under A", under_a), (f"Under {second}", under_b))
+        known = {note for _, note in of_each}
+        every = ((name, note) for name, each in named for note in each.notes if note not in known)
+        on_runs = merged(every, of_all=2)
+        values = _values(under_a), _values(under_b)
+        source = np.random.Generator(np.random.PCG64(recipe["seed"]))
+
+        def mixed() -> Iterator[Floats]:
+            n = recipe["mixtures"]
+            for some in parts(blocks(n, values[0].size), "mixtures", n):
+                from_a = source.random((some.stop - some.start, len(two.query_ids))) < 0.5
+                yield np.where(from_a[:, :, None, None], *values)
+
+        wanted = _orderable(under_a.measures)
+        found = stabilities(wanted, list(runs), *values, mixed(), recipe["alpha"])
+    grades, matrix = confusion(two)
+    per_query = dict(zip(two.query_ids, each, strict=True))
+    return Agreement(
+        *(pooled, per_query, grades, matrix, found, recipe), tuple(notes), tuple(on_runs)
+    )
+
+
+def _of_rates(
+    a: Qrels,
+    rates: Rates,
+    runs: Mapping[str, Run] | None,
+    measures: MeasuresLike,
+    how: Judging,
+    recipe: dict[str, Any],
+) -> Agreement:
+    if a.in_groups or a.columns:
+        raise OptionError(
+            "confusion=... takes one grade for each document: not judgments in groups, nor those "
+            "that are a sample"
+        )
+    a.check_whole(*WHOLE_GRADES)
+    there, counts = np.unique(a.grade, return_counts=True)
+    table = _nested(rates, there.tolist())
+    recipe["confusion"] = {
+        str(true): {str(g): r for g, r in row.items()} for true, row in table.items()
+    }
+    recipe["queries"] = len(a.query_ids)
+    grades = sorted({*table, *(given for row in table.values() for given in row)})
+    matrix = np.zeros((len(grades), len(grades)))
+    for true, count in zip(there.tolist(), counts.tolist(), strict=True):
+        for given, rate in table[true].items():
+            matrix[grades.index(true), grades.index(given)] = rate * count
+    found: list[Stability] = []
+    text = "B is made from A by rates: its numbers are expectations, not counts."
+    notes, on_runs = [Note("expected", "info", text), *notes_on(a)], list[Note]()
+    if runs is not None:
+        top = max(a.top_grade, *grades)
+        scored = score_runs(on_scale(a, top, a.query_ids), runs, measures_of(measures), how)
+        on_runs = [note for note in scored.notes if note not in notes]
+        wanted = _orderable(scored.measures)
+        batches = relabelled(
+            *(a, list(runs.values()), wanted, top, table, recipe["mixtures"], recipe["seed"], how)
+        )
+        found = stabilities(wanted, list(runs), _values(scored), None, batches, recipe["alpha"])
+    [pooled] = agreed(of_matrix(grades, matrix), recipe["rel"], pooled=True)
+    return Agreement(pooled, {}, grades, matrix, found, recipe, tuple(notes), tuple(on_runs))
+
+
+def _nested(rates: Rates, there: Sequence[int]) -> dict[int, dict[int, float]]:
+    """Return {true: {given: rate}}, the rates of each true grade adding up to 1."""
+    found: dict[int, dict[int, float]] = {}
+    for key, value in rates.items():
+        true: Any = key
+        if isinstance(value, Mapping):
+            cells = dict(value)
+        elif isinstance(key, tuple) and len(key) == 2:
+            true, cells = key[0], {key[1]: value}
+        else:
+            raise OptionError(
+                f"confusion: {key!r:.40}: expected (true grade, given grade): rate, or true grade: "
+                "{given grade: rate}"
+            )
+        for given, rate in cells.items():
+            if not (is_whole(true) and is_whole(given)):
+                raise OptionError(f"confusion: grades are whole numbers, not {true!r}, {given!r}")
+            if (finite(rate) or 0) < 0 or finite(rate) is None:
+                raise OptionError(f"confusion: {true} to {given}: {rate!r:.40} is no rate")
+            found.setdefault(int(true), {})[int(given)] = float(rate)
+    for true in there:
+        if sum(found.get(true, {}).values()) <= 0:
+            raise OptionError(
+                f"confusion: the qrels have grade {true}, of which it says nothing; add the rates "
+                f"of what is given in its place, {{{true}: {{{true}: 1}}}} if it is always kept"
+            )
+    return {
+        true: {given: rate / sum(row.values()) for given, rate in row.items()}
+        for true, row in found.items()
+        if sum(row.values()) > 0
+    }
+
+
+def _orderable(measures: Sequence[Measure]) -> Sequence[Measure]:
+    """Return the measures, all of which order systems by a mean over queries."""
+    for one in measures:
+        if one.definition.aggregation not in ("mean", "sum"):
+            raise MeasureError(
+                f"{one}: agreement orders systems by the mean over their queries, and this measure "
+                "has another value over all"
+            )
+    return measures
+
+
+def _values(scores: Systems) -> Floats:
+    """Return (n_queries, n_systems, n_measures)."""
+    return np.stack([one.values for one in scores.values()], axis=1)

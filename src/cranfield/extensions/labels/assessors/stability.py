@@ -1,0 +1,227 @@
+"""Stability: what other judgments, and many mixtures of them, leave of an ordering of systems."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cranfield.arrays.products import product
+from cranfield.arrays.ranked import Floats, Ints, mean, means
+from cranfield.comparison.significance import t_p
+from cranfield.extensions.orderings.coefficients import kendall, rounded
+from cranfield.measures import Measure
+from cranfield.render.numbers import or_none
+
+
+@dataclass(frozen=True)
+class SystemPair:
+    """Two systems under A, under B and under the mixtures of both.
+
+    A difference is that of the means, `left` minus `right`; p comes from a two-sided paired t test,
+    None where that has none. `change` is `difference_a - difference_b`, and `p_change` its p, over
+    the queries' differences under A minus those under B: whether A and B see the two systems
+    differently, which `p_a` and `p_b` on different sides of alpha do not show (Gelman & Stern, The
+    American Statistician 2006). `same_sign` and `same_verdict` are shares of the mixtures: where
+    the difference has the sign that it has under A, and where it is significant if and only if it
+    is under A, in the same direction.
+    """
+
+    left: str
+    right: str
+    difference_a: float
+    difference_b: float | None
+    p_a: float | None
+    p_b: float | None
+    change: float | None
+    p_change: float | None
+    same_sign: float
+    same_verdict: float
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """What other judgments leave of the ordering of systems by one measure.
+
+    The systems are in A's order, the best first, and the left of a pair comes before the right.
+    Means are (n_systems,). `taus` are Kendall's tau-b of the ordering under A with that under each
+    mixture, except where one of the two ties all systems: there, tau does not exist.
+    """
+
+    measure: str
+    systems: Sequence[str]
+    mean_a: Floats
+    mean_b: Floats | None
+    mean_mixed: Floats
+    low: Floats
+    high: Floats
+    pairs: Sequence[SystemPair]
+    tau: float | None  # of A's ordering and B's
+    swapped: int | None  # pairs that B orders the other way round
+    swapped_significant: int | None  # of these, significant under A and under B
+    taus: Sequence[float]
+
+    @property
+    def mean_tau(self) -> float | None:
+        """The mean of tau over the mixtures; None where no mixture has one."""
+        return mean(np.array(self.taus)) if self.taus else None
+
+    @property
+    def min_tau(self) -> float | None:
+        """The lowest tau of any mixture; None where no mixture has one."""
+        return min(self.taus, default=None)
+
+    def by_system(self) -> list[dict[str, Any]]:
+        """Return each system's name and its means."""
+        n = len(self.systems)
+        columns = {
+            "system": self.systems,
+            "mean_a": self.mean_a.tolist(),
+            "mean_b": [None] * n if self.mean_b is None else self.mean_b.tolist(),
+            "mean_mixed": self.mean_mixed.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        names = ("measure", "tau", "swapped", "swapped_significant", "mean_tau", "min_tau")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "systems": self.by_system(),
+            "pairs": [asdict(pair) for pair in self.pairs],
+        }
+
+
+class _Looked(NamedTuple):
+    """Systems under some qrels: means (n_qrels, n_systems); of pairs (n_qrels, n_pairs)."""
+
+    means: Floats
+    differences: Floats
+    p: Floats  # NaN where there is none
+    signs: Floats  # 1 where the left system has more, -1 where the right one has, 0 for a tie
+    verdicts: Floats  # the same, 0 where a difference is not significant, too
+
+
+def _looked(values: Floats, alpha: float) -> _Looked:
+    """Test all pairs of systems under each qrels; `values` is (n_qrels, n_queries, n_systems).
+
+    The variance of a difference is that of the two systems, less twice their covariance: one
+    product for all pairs. Each query's mean is taken away first, which changes no difference.
+    """
+    _, n, n_systems = values.shape
+    left, right = np.triu_indices(n_systems, 1)
+    found = means(values, axis=1)
+    differences = found[:, left] - found[:, right]
+    differences[rounded(found)[:, left] == rounded(found)[:, right]] = 0.0
+    p = np.full(differences.shape, np.nan)
+    if n > 1:
+        centred = values - values.mean(axis=2, keepdims=True)
+        centred -= centred.mean(axis=1, keepdims=True)
+        products = product(centred.transpose(0, 2, 1), centred)
+        own = np.diagonal(products, axis1=1, axis2=2)
+        squares = own[:, left] + own[:, right] - 2 * products[:, left, right]
+        varies = squares > 1e-12 * (own[:, left] + own[:, right])
+        p = t_p(differences, np.sqrt(np.where(varies, squares, 0.0) / (n * (n - 1))), n - 1)
+    signs = np.sign(differences)
+    return _Looked(found, differences, p, signs, np.where(p <= alpha, signs, 0.0))
+
+
+def stabilities(
+    measures: Sequence[Measure],
+    systems: Sequence[str],
+    a: Floats,
+    b: Floats | None,
+    batches: Iterable[Floats],
+    alpha: float,
+) -> list[Stability]:
+    """Look at the systems under A, under B, and under mixtures of both, by each measure.
+
+    `a` and `b` are (n_queries, n_systems, n_measures), a batch is (n_mixtures, n_queries,
+    n_systems, n_measures).
+    """
+    ranks = []
+    for one, merits in zip(measures, np.cumsum(a, axis=0)[-1].T, strict=True):
+        rising = one.definition.higher_is_better
+        ranks.append(np.argsort(-merits if rising else merits, kind="stable"))
+
+    def looked(values: Floats) -> list[_Looked]:
+        # The same layout, and so the same bits, however many there are.
+        return [
+            _looked(np.ascontiguousarray(values[:, :, order, k]), alpha)
+            for k, order in enumerate(ranks)
+        ]
+
+    under_a = looked(a[None])
+    nothing = [None] * len(measures)
+    return [
+        _stability(str(measure), [systems[i] for i in order.tolist()], *found)
+        for measure, order, *found in zip(
+            measures,
+            ranks,
+            under_a,
+            nothing if b is None else looked(b[None]),
+            nothing if b is None else looked((a - b)[None]),
+            zip(*(map(_beside, under_a, looked(batch)) for batch in batches), strict=True),
+            strict=True,
+        )
+    ]
+
+
+_Beside = tuple[Floats, list[float | None], Ints]
+
+
+def _beside(a: _Looked, mixed: _Looked) -> _Beside:
+    """Return the means under some mixtures, their tau-b with A, and how many have the same.
+
+    The last is (2, n_pairs): in how many a pair has A's sign, and A's verdict.
+    """
+    taus = [kendall(a.means[0], row).tau_b for row in mixed.means]
+    same = [
+        np.count_nonzero(one == ours, axis=0)
+        for one, ours in ((mixed.signs, a.signs), (mixed.verdicts, a.verdicts))
+    ]
+    return mixed.means, taus, np.array(same)
+
+
+def _stability(
+    measure: str,
+    systems: Sequence[str],
+    a: _Looked,
+    b: _Looked | None,
+    change: _Looked | None,
+    seen: Sequence[_Beside],
+) -> Stability:
+    left, right = np.triu_indices(len(systems), 1)
+
+    def tested(one: _Looked | None) -> tuple[list[float | None], list[float | None]]:
+        """Return the differences of the pairs, and p."""
+        if one is None:
+            return [None] * len(left), [None] * len(left)
+        return one.differences[0].tolist(), list(map(or_none, one.p[0]))
+
+    mixed = np.concatenate([found for found, _, _ in seen])
+    same = np.sum([counts for _, _, counts in seen], axis=0) / len(mixed)
+    (of_a, p_a), (of_b, p_b), (of_change, p_change) = map(tested, (a, b, change))
+    ends = ([systems[i] for i in each.tolist()] for each in (left, right))
+    columns = (*ends, of_a, of_b, p_a, p_b, of_change, p_change, *same.tolist())
+    tau = swapped = significant = None
+    if b is not None:
+        both = kendall(a.means[0], b.means[0])
+        tau, swapped = both.tau_b, both.discordant
+        significant = int(np.count_nonzero(a.verdicts * b.verdicts < 0))
+    return Stability(
+        measure,
+        systems,
+        a.means[0],
+        None if b is None else b.means[0],
+        mixed.mean(axis=0),
+        mixed.min(axis=0),
+        mixed.max(axis=0),
+        [SystemPair(*row) for row in zip(*columns, strict=True)],
+        tau,
+        swapped,
+        significant,
+        [tau for _, taus, _ in seen for tau in taus if tau is not None],
+    )

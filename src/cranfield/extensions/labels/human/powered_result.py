@@ -1,0 +1,184 @@
+"""Results of prediction-powered inference: means and differences, and their tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from cranfield.comparison.result import Outcome
+from cranfield.comparison.tables import MARKS
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
+from cranfield.notes import Note
+from cranfield.render.numbers import interval, number, number_of, percent, probability, signed
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, table_of
+
+
+@dataclass(frozen=True)
+class PoweredMean:
+    """A mean, or a difference of two systems' means, by both kinds of labels and by each alone.
+
+    `[low, high]` is the 1 - alpha interval of `mean`, by Student's t; `human` is the mean by human
+    labels alone, with its own interval; `model` that by the model's labels alone. `lam` is how much
+    the model's labels count, from 0 to 1. `labelled` counts the queries, or documents, that people
+    labelled, `worth` how many of these human labels alone would need for an error as small. `p`,
+    for a difference, is that of the t-test, `p_adjusted` after Holm's correction, and `verdict`
+    says whether the system is better or worse, if that is at most alpha. What does not exist is
+    None.
+
+    >>> from cranfield import prediction_powered
+    >>> model = {"a": {f"q{i}": i / 20 for i in range(20)}}
+    >>> found = prediction_powered(model, human={"a": {f"q{i}": i / 20 for i in range(0, 20, 3)}})
+    >>> one = found.means["score"]["a"]
+    >>> round(one.human, 3), round(one.model, 3), round(one.mean, 3), one.labelled
+    (0.45, 0.475, 0.48, 7)
+    """
+
+    measure: str
+    system: str
+    other: str | None  # of a difference: the baseline
+    mean: float
+    low: float | None
+    high: float | None
+    error: float
+    p: float | None
+    p_adjusted: float | None
+    verdict: Outcome | None
+    lam: float
+    labelled: int
+    worth: float | None
+    human: float
+    human_low: float | None
+    human_high: float | None
+    model: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionPowered(Shown):
+    """Means and differences by human and model labels together, for each measure.
+
+    `found.means["nDCG@10"]["dense"]` is a system's PoweredMean, `found.differences` has those of
+    each system and the baseline.
+
+    >>> judged = {f"q{i}": {"a": 1} for i in range(8)}
+    >>> run = {f"q{i}": ["a"] if i % 2 else ["b", "a"] for i in range(8)}
+    >>> human = {"q0": {"a": 1}, "q1": {"a": 1}, "q2": {"b": 1}, "q5": {"a": 1}}
+    >>> from cranfield import prediction_powered
+    >>> one = prediction_powered(judged, run, "RR", human=human).means["RR"]["run"]
+    >>> one.model, one.human, round(one.mean, 3), one.labelled
+    (0.75, 0.875, 0.875, 4)
+    """
+
+    header = tuple(one.name for one in fields(PoweredMean))
+
+    means: Mapping[str, Mapping[str, PoweredMean]]
+    differences: Mapping[str, Mapping[str, PoweredMean]]
+    settings: PoweredSettings
+    notes: tuple[Note, ...]
+    recipe: Mapping[str, Any]
+    unit: str  # what people labelled: "query" or "document"
+    n_queries: int
+
+    def tables(self) -> list[Table]:
+        """Return, for each measure, a table of the means, and one of the differences, if any."""
+        found: list[Table] = []
+        for measure, of_measure in self.means.items():
+            found.append(self._table(measure, of_measure.values(), () if found else self.notes))
+            if differences := self.differences.get(measure):
+                found.append(self._table(measure, differences.values(), ()))
+        return found
+
+    def _table(self, measure: str, every: Iterable[PoweredMean], notes: Sequence[Note]) -> Table:
+        """Return a table with three rows for each number: by both kinds of labels, and by each."""
+        some = list(every)
+        other = some[0].other
+        many = "queries" if self.unit == "query" else "documents"
+        show = number if other is None else signed
+        rows = [(one, labels) for one in some for labels in ("both", "human", "model")]
+        both = [labels == "both" for _, labels in rows]
+
+        def of_both(show: Any) -> Any:
+            return lambda row: show(row[0]) if row[1] == "both" else ""
+
+        def value(row: tuple[PoweredMean, str]) -> str:
+            one, labels = row
+            mark = "" if other is None else f" {MARKS[one.verdict if labels == 'both' else None]}"
+            return show({"both": one.mean, "human": one.human, "model": one.model}[labels]) + mark
+
+        def ends(row: tuple[PoweredMean, str]) -> str:
+            one, labels = row
+            low, high = {"both": (one.low, one.high), "human": (one.human_low, one.human_high)}.get(
+                labels, (None, None)
+            )
+            return interval(low, high, signs=other is not None)
+
+        def counted(row: tuple[PoweredMean, str]) -> str:
+            one, labels = row
+            if labels == "both":
+                return number(one.worth, 1)
+            if labels == "human":
+                return f"{one.labelled:,}"
+            return f"{self.n_queries:,}" if self.unit == "query" else ""
+
+        columns = [
+            Column("system", of_both(lambda one: one.system)),
+            Column("labels", lambda row: row[1]),
+            Column("mean" if other is None else "diff", value),
+            Column(
+                f"{percent(1 - self.settings.alpha)} interval",
+                ends,
+                "The model's labels alone have no interval that holds: they may be wrong "
+                "throughout.",
+            ),
+            Column("p", of_both(lambda one: probability(one.p)), "", other is not None),
+            Column(
+                "p Holm",
+                of_both(lambda one: probability(one.p_adjusted)),
+                "p: of the t-test; p Holm: corrected for all comparisons.",
+                other is not None and len(some) > 1,
+            ),
+            Column(
+                "lam",
+                of_both(lambda one: number(one.lam, 2)),
+                "lam: how much the model's labels count, from 0 to 1.",
+            ),
+            Column(
+                "n",
+                counted,
+                f"n: how many {many}; of both: how many human labels alone would need for "
+                + (
+                    "an error as small."
+                    if self.unit == "query"
+                    else "as small an error from labelling."
+                ),
+            ),
+        ]
+        said = f"difference from {other}" if other is not None else "mean"
+        title = [
+            f"{measure}   {said}   {self.n_queries:,} queries with a model's labels, "
+            f"{number_of(some[0].labelled, self.unit, many)} with human ones"
+        ]
+        rules = [i for i, first in enumerate(both) if first][1:]
+        return table_of(rows, columns, notes=notes, title=title, n_labels=2, rules=rules)
+
+    def _every(self) -> list[PoweredMean]:
+        return [
+            one
+            for part in (self.means, self.differences)
+            for of_measure in part.values()
+            for one in of_measure.values()
+        ]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each mean, then one for each difference."""
+        return [asdict(one) for one in self._every()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, with what is needed to repeat it."""
+        return {
+            "settings": vars(self.settings),
+            "labelled": self.unit,
+            "queries": self.n_queries,
+            "estimates": self.rows(),
+            "recipe": dict(self.recipe),
+            "notes": [one.to_dict() for one in self.notes],
+        }

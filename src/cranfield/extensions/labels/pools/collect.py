@@ -1,0 +1,544 @@
+"""collect: the labels that people gave, checked against what was asked, as judgments."""
+
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from cranfield.arrays.ids import encode
+from cranfield.data.combined import WHICH_COUNTS, DifferingGrades
+from cranfield.data.qrels import Qrels
+from cranfield.errors import DuplicateError, InputError, OptionError, printable
+from cranfield.extensions.labels.label_files import DRAWING, QUERY, Label, labels_in
+from cranfield.extensions.labels.pools.pool import NOT_DRAWN, Pool
+from cranfield.formats.block import Errors, Role
+from cranfield.formats.columns import COLUMNS
+from cranfield.formats.files import stem_of
+from cranfield.formats.small.read import Table as Rows
+from cranfield.formats.small.read import number_of
+from cranfield.formats.source import Source
+from cranfield.notes import Note
+from cranfield.options import Options, option, refuse_others, takes
+from cranfield.render.numbers import number_of as count_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, table_of
+from cranfield.version import __version__
+
+if TYPE_CHECKING:
+    LabelsLike = str | os.PathLike[str] | Iterable[Any]
+
+_Pair = tuple[str, str]  # (query, document)
+_SHOWN = 3  # documents that a note names
+_WORDS = (
+    "Say which grade a word is: grades_of={'no': 0, 'yes': 1} (--grades-of 'no=0,yes=1'); "
+    "errors='skip' (--errors skip) leaves such labels out."
+)
+_STATE_POOL = "State the pool, which knows: pool=... (--pool FILE)."
+_NO_GRADE = "Grades are 0 or more; errors='skip' (--errors skip) leaves other labels out."
+_UNKNOWN = "errors='skip' (--errors skip) leaves such labels out."
+
+
+def _grades(value: Any) -> dict[str, float]:
+    """Check for the grades of labels that are words: {word: grade}, or "no=0,yes=1"."""
+    expected = "grades of labels, as in 'not relevant=0,relevant=1' or {'no': 0, 'yes': 1}"
+    if isinstance(value, str):  # a word may hold commas: a comma behind a number ends its grade
+        parts = [part.rpartition("=") for part in re.split(r"(?<=\d)\s*,", value)]
+        value = {word.strip(): number_of(grade.strip()) for word, _, grade in parts}
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(expected)
+    found = {str(word): number_of(grade) for word, grade in value.items()}
+    if any(not word or one is None or not 0 <= one < math.inf for word, one in found.items()):
+        raise ValueError(expected)
+    return {word: one for word, one in found.items() if one is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectSettings(Options):
+    """Which labels count, and as which grade."""
+
+    assessor: str | None = option(None, "Only the labels of this person.")
+    grades_of: Mapping[str, float] | str | None = option(
+        None, "The grades of labels that are words, as in 'not relevant=0,relevant=1'.", _grades
+    )
+    differing: DifferingGrades = option(
+        "refuse",
+        "Which grade counts of a document that was given several: none, so that they are refused, "
+        "or one of these. The latest is the last in the files; of two as frequent the higher "
+        "counts.",
+    )
+    errors: Errors = option(
+        "strict",
+        "Refuse the first label that cannot be used, or of a document that the pool lacks; or "
+        "leave such labels out and count them.",
+    )
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class CollectSettingsOptions(TypedDict, total=False):
+    """The options of CollectSettings, as keywords of a function."""
+
+    assessor: str | None
+    grades_of: Mapping[str, float] | str | None
+    differing: DifferingGrades
+    errors: Errors
+
+
+# ---- end
+
+
+@dataclass(frozen=True)
+class Assessor:
+    """One person's labels.
+
+    >>> from cranfield import collect
+    >>> rows = [("q1", "d1", 1), ("q1", "d2", 0)]
+    >>> collect({"ann": rows}).assessors[0]
+    Assessor(assessor='ann', labels=2, relevant=1, shared=0, differing=0)
+    """
+
+    assessor: str
+    labels: int  # documents labelled
+    relevant: int  # of these, with grade 1 or more
+    shared: int  # documents that another person labelled, too
+    differing: int  # of these, documents with different labels
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labels(Shown):
+    """Labels as judgments, with who gave them, and what is missing.
+
+    `rows()`, `to_csv()` or the command's `-o labels.csv` are read as judgments; `qrels()` are these
+    judgments. How a document was drawn (`probability`, `stratum`) goes with it.
+
+    >>> from cranfield import collect
+    >>> found = collect({"ann": [("q1", "d1", 1)], "ben": [("q1", "d1", 1), ("q1", "d2", 0)]})
+    >>> found.qrels().to_dict()
+    {'q1': {'d1': 1, 'd2': 0}}
+    >>> [row["assessor"] for row in found.rows()]
+    ['ann; ben', 'ben']
+    """
+
+    pairs: Sequence[_Pair]
+    grades: Sequence[float]
+    by: Sequence[Sequence[str]]  # who labelled each document
+    drawing: Mapping[Role, Sequence[Any]]
+    assessors: Sequence[Assessor]
+    missing: Sequence[_Pair]  # asked for and not labelled
+    settings: CollectSettings
+    recipe: Mapping[str, Any]
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns of the labels."""
+        roles: list[Role] = ["query", "doc", "grade", *self.drawing]
+        return (*(COLUMNS[role].public for role in roles), "assessor")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each document with a label."""
+        queries, docs = zip(*self.pairs, strict=True)
+        who = ["; ".join(names) for names in self.by]
+        return self._dicts(
+            zip(queries, docs, self.grades, *self.drawing.values(), who, strict=True)
+        )
+
+    def qrels(self) -> Qrels:
+        """Return the labels as judgments."""
+        names = self.header[:-1]
+        return Qrels([{name: row[name] for name in names} for row in self.rows()])
+
+    def tables(self) -> list[Table]:
+        """Return a table of the people who labelled."""
+        columns = [
+            Column("assessor", lambda one: one.assessor),
+            Column("labels", lambda one: f"{one.labels:,}"),
+            Column(
+                "relevant", lambda one: f"{one.relevant:,}", "relevant: labels of grade 1 or more."
+            ),
+            Column(
+                "shared",
+                lambda one: f"{one.shared:,}",
+                "shared: documents that another person labelled, too; differing: of these, those "
+                "with different labels.",
+            ),
+            Column("differing", lambda one: f"{one.differing:,}"),
+        ]
+        title = [f"{count_of(sum(map(bool, self.by)), 'document')} with a label"]
+        return [table_of(self.assessors, columns, notes=self.notes, title=title)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the labels, and how they came about."""
+        return {
+            "recipe": dict(self.recipe),
+            "settings": vars(self.settings),
+            "assessors": [vars(one) for one in self.assessors],
+            "missing": [list(one) for one in self.missing],
+            "rows": self.rows(),
+            "notes": [one.to_dict() for one in self.notes],
+        }
+
+
+@takes(CollectSettings)
+def collect(
+    labels: "LabelsLike | Mapping[str, LabelsLike]",
+    *,
+    pool: Any = None,
+    **options: Unpack[CollectSettingsOptions],
+) -> Labels:
+    """Return the labels that people gave as judgments, checked against what was asked.
+
+    Labels come from the file of `pool` filled in, or from what Label Studio or Argilla exports as
+    JSON. Several labels of a document, by one person or by several, are counted; which one counts
+    is an option. With the pool, what is missing is named, a label of a document that nobody asked
+    for is refused, and how each document was drawn goes with its label.
+
+    Args:
+        labels: a file, a table or rows with the columns `query_id`, `doc_id`, `relevance`, and
+            `assessor` where several people's labels are in one; a list of files; or a dict
+            {assessor: labels}. Without a name, a file's name is the person.
+        pool: what was to be labelled: a Pool, or the file that it wrote.
+        **options: each option of `CollectSettings`.
+
+    Returns:
+        Labels: a table of who labelled how much, and the judgments.
+
+    Raises:
+        InputError: a label that is no grade, one of a document that the pool lacks, or no label.
+        DuplicateError: a document with different labels, unless `differing` says which counts.
+        OptionError: an option with an impossible value, or without effect.
+
+    >>> from cranfield import pool
+    >>> asked = pool({"q1": {"d9": 1}}, {"q1": ["d1", "d2"]}, k=2)
+    >>> given = [{"query_id": "q1", "doc_id": "d1", "relevance": "yes", "assessor": "ann"}]
+    >>> found = collect(given, pool=asked, grades_of={"no": 0, "yes": 1})
+    >>> found.qrels().to_dict(), found.missing
+    ({'q1': {'d1': 1}}, [('q1', 'd2')])
+
+    """
+    refuse_others(collect, options)
+    settings = CollectSettings.of(options)
+    sources = dict(_sources(labels))
+    every: list[Label] = []
+    people: dict[str, None] = {}  # who is named, and files of which nobody labelled anything
+    for name, source in sources.items():
+        rows = labels_in(source)
+        people |= dict.fromkeys(one.assessor for one in rows if one.assessor is not None)
+        if not any(one.assessor is not None or one.label is not None for one in rows):
+            people[name] = None
+        every += [one._replace(assessor=one.assessor or name) for one in rows]
+    asked = _asked(every, pool)
+    _check_drawing(every if pool is None else asked.values())
+    if not asked and pool is not None:
+        raise InputError("the pool names no document", source=_named(pool))
+    given, notes = _given(every, asked, settings)
+    if not given:
+        raise InputError(
+            "no document has a label",
+            source=", ".join(_source_of(name, one) for name, one in sources.items()),
+            hint="The column relevance is to be filled in with grades.",
+        )
+    by_pair: dict[_Pair, list[tuple[Label, float]]] = {}
+    for one, grade in given:
+        by_pair.setdefault((one.query, one.doc), []).append((one, grade))
+    notes += _several(by_pair, settings)
+    settled = _settled(by_pair, settings.differing)
+    settled |= {pair: NOT_DRAWN for pair, one in asked.items() if one.label is not None}
+    pairs = sorted(settled, key=lambda pair: (encode(pair[0]), encode(pair[1])))
+    missing = [pair for pair in asked if pair not in settled]
+    notes += _of_missing(missing, sum(one.label is None for one in asked.values()))
+    if pool is not None and any(_is_task(one) for one in asked.values()):
+        text = (
+            "The pool has tasks of a labelling tool, which do not tell how documents were drawn: "
+            "of a sample by chance, state the .csv that cranfield pool wrote beside it."
+        )
+        notes.append(Note("tasks", "warning", text))
+    if pool is None and not any(one.drawing for one in asked.values()):
+        text = "No pool is stated, to tell what is missing and how documents were drawn."
+        notes.append(Note("no-pool", "info", text))
+    return Labels(
+        pairs,
+        [_plain(settled[pair]) for pair in pairs],
+        [[*dict.fromkeys(str(one.assessor) for one, _ in by_pair.get(pair, ()))] for pair in pairs],
+        _drawing(pairs, asked),
+        list(_assessors(by_pair, people if settings.assessor is None else [])),
+        missing,
+        settings,
+        {"cranfield": __version__, "labels": [*sources], "pool": _named(pool)},
+        tuple(notes),
+    )
+
+
+def _plain(grade: float) -> float:
+    """Return a grade as a whole number where it is one."""
+    return int(grade) if grade == int(grade) else grade
+
+
+def _sources(labels: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each source of labels, with the name of the person if no row has one."""
+    if isinstance(labels, Mapping):
+        yield from ((str(name), one) for name, one in labels.items())
+        return
+    several = isinstance(labels, list | tuple) and all(
+        isinstance(one, str | os.PathLike) for one in labels
+    )
+    if isinstance(labels, list | tuple) and not labels:
+        raise InputError("no labels were given")
+    if not several:
+        is_file = isinstance(labels, str | os.PathLike)
+        yield stem_of(Source(labels)) if is_file else "assessor", labels
+        return
+    paths = [os.fspath(one) for one in labels]
+    if len({*map(os.path.realpath, paths)}) < len(paths):
+        raise InputError(f"a file is named twice: {', '.join(paths):.200}")
+    stems = [stem_of(Source(path)) for path in paths]
+    for path, stem in zip(paths, stems, strict=True):
+        yield (stem if stems.count(stem) == 1 else path), path
+
+
+def _source_of(name: str, source: Any) -> str:
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else name
+
+
+def _named(pool: Any) -> str | None:
+    """Return the name of a pool in the recipe."""
+    if pool is None:
+        return None
+    return os.fspath(pool) if isinstance(pool, str | os.PathLike) else "in memory"
+
+
+def _asked(every: Sequence[Label], pool: Any) -> dict[_Pair, Label]:
+    """Return what was to be labelled: the pool's documents, or else all that the files name.
+
+    Those with a label were not drawn.
+    """
+    if pool is None:
+        found = {(one.query, one.doc): one._replace(label=None) for one in every}
+        undrawn = {(one.query, one.doc): one for one in every if _is_not_drawn(one)}
+        return {**found, **undrawn}
+    found = {}
+    for one in labels_in(pool.rows() if isinstance(pool, Pool) else pool):
+        if one.label is not None and number_of(one.label) != NOT_DRAWN:
+            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} has a label in the pool"
+            hint = "The pool is the file before labelling; labels are the first argument."
+            raise one.origin.error(one.row, problem, hint)
+        found[one.query, one.doc] = one
+    return found
+
+
+def _is_not_drawn(one: Label) -> bool:
+    """Tell whether a row is one of a sample by strata that nobody was to label."""
+    return "stratum" in one.drawing and number_of(one.label) == NOT_DRAWN
+
+
+def _is_task(one: Label) -> bool:
+    """Tell whether a row is a task of a labelling tool."""
+    return isinstance(one.origin, Rows) and QUERY not in one.origin.names
+
+
+def _check_drawing(rows: Iterable[Label]) -> None:
+    """Raise InputError where rows tell in different ways how they were drawn, or not at all."""
+    first: Label | None = None
+    known: dict[_Pair, Mapping[Role, Any]] = {}
+    for one in rows:
+        first = first or one
+        for role, value in one.drawing.items():
+            number = number_of(value)
+            if number is None or not math.isfinite(number):
+                problem = f"expected a number as {COLUMNS[role].public}, got {value!r:.80}"
+                raise one.origin.error(one.row, problem)
+        if {*one.drawing} != {*first.drawing}:
+            problem = "some rows tell how their documents were drawn, and some do not"
+            raise one.origin.error(one.row, problem, _STATE_POOL)
+        drawn = {role: number_of(value) for role, value in one.drawing.items()}
+        if known.setdefault((one.query, one.doc), drawn) != drawn:
+            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} was drawn in another way"
+            raise one.origin.error(one.row, f"{problem} above", _STATE_POOL)
+
+
+def _given(
+    every: Sequence[Label], asked: Mapping[_Pair, Label], settings: CollectSettings
+) -> tuple[list[tuple[Label, float]], list[Note]]:
+    """Return the labels that count, with their grades, and notes on those that do not."""
+    found: list[tuple[Label, float]] = []
+    left_out: Counter[str] = Counter()
+    examples: dict[str, list[str]] = {}
+    words = _grades(settings.grades_of) if settings.grades_of else {}
+    words = {_word(word): grade for word, grade in words.items()}
+    unused = {*words}
+    people = dict.fromkeys(str(one.assessor) for one in every if not _is_not_drawn(one))
+    if settings.assessor is not None and settings.assessor not in people:
+        raise OptionError(
+            f"assessor={settings.assessor!r:.80}: the labels are by "
+            f"{', '.join(map(printable, people)):.200}"
+        )
+    for one in every:
+        there = asked.get((one.query, one.doc))
+        undrawn = there is not None and there.label is not None
+        if settings.assessor not in (None, str(one.assessor)):
+            continue
+        left_out["discarded by the person"] += one.discarded
+        if (one.label is None and one.problem is None) or _is_not_drawn(one):
+            continue
+        word = _word(one.label)
+        unused.discard(word)
+        grade = words.get(word, number_of(one.label))
+        if undrawn and grade == NOT_DRAWN:
+            continue
+        if one.problem is not None or grade is None or not 0 <= grade < math.inf:
+            problem = one.problem or f"expected a grade, got {one.label!r:.80}"
+            hint, why = (_WORDS if grade is None else _NO_GRADE), "of no grade"
+        elif there is None or undrawn:
+            how = "is not in the pool" if there is None else "was not drawn (-1 in the pool)"
+            problem = f"a label of a document that {how}"
+            hint, why = _UNKNOWN, "of a document that nobody asked for"
+        else:
+            found.append((one, float(grade)))
+            continue
+        if settings.errors == "strict":
+            raise one.origin.error(one.row, f"{problem}{_about(one)}", hint)
+        left_out[why] += 1
+        examples.setdefault(why, []).append(repr(one.label)[:40])
+    notes = [
+        Note(
+            "left-out",
+            "warning",
+            f"{count_of(n, 'label')} left out, {why}{_such_as(examples.get(why, []))}.",
+            count=n,
+        )
+        for why, n in left_out.items()
+        if n
+    ]
+    if unused:
+        words_ = ", ".join(repr(printable(one)) for one in sorted(unused))
+        text = f"Words of grades_of (--grades-of) that are no label: {words_:.200}."
+        notes.append(Note("unused-grades", "warning", text, count=len(unused)))
+    return found, notes
+
+
+def _about(one: Label) -> str:
+    """Return what a label is about, for an error."""
+    who = "" if one.assessor is None else f", by {printable(one.assessor)}"
+    return f": query {one.query!r:.80}, document {one.doc!r:.80}{who}"
+
+
+def _such_as(shown: Sequence[str]) -> str:
+    """Return some of what was left out."""
+    some_of = dict.fromkeys(map(printable, shown))
+    return f": {', '.join([*some_of][:_SHOWN])}" if some_of else ""
+
+
+def _word(label: Any) -> str:
+    """Return a label as a word: 1, 1.0 and "1.0" are the same one, and so are Yes and yes."""
+    number = number_of(label)
+    return str(label).strip().casefold() if number is None else f"{number:g}"
+
+
+def _several(
+    by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]], settings: CollectSettings
+) -> list[Note]:
+    """Say how many documents have several labels; DuplicateError where they may not differ."""
+    twice, by_others, differ = 0, 0, 0
+    for (query, doc), its in by_pair.items():
+        people = Counter(str(one.assessor) for one, _ in its)
+        twice += any(n > 1 for n in people.values())
+        by_others += len(people) > 1
+        if len({grade for _, grade in its}) > 1:
+            differ += 1
+            if settings.differing == "refuse":
+                said = ", ".join(
+                    f"{grade:g} by {printable(str(one.assessor))}" for one, grade in its
+                )
+                last = its[-1][0]
+                problem = (
+                    f"query {query!r:.80}, document {doc!r:.80} has different labels: {said:.200}"
+                )
+                hint = (
+                    "differing='latest', 'highest' or 'majority' (--differing) says which counts; "
+                    "assessor='NAME' (--assessor) takes one person's, as for cranfield agreement."
+                )
+                raise last.origin.error(last.row, problem, hint, kind=DuplicateError)
+    notes = []
+    if twice:
+        text = f"{count_of(twice, 'document')} labelled twice by one person."
+        notes.append(Note("labelled-twice", "warning", text, count=twice))
+    if by_others:
+        text = f"{count_of(by_others, 'document')} labelled by several people."
+        notes.append(Note("labelled-by-several", "info", text, count=by_others))
+    if differ:
+        counts = WHICH_COUNTS[settings.differing]
+        text = f"{count_of(differ, 'document')} with different labels: {counts} counts."
+        notes.append(Note("differing", "warning", text, count=differ))
+    return notes
+
+
+def _settled(
+    by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]], differing: DifferingGrades
+) -> dict[_Pair, float]:
+    """Return the grade that counts of each document, as judgments that are merged.
+
+    Of one person's labels the last counts.
+    """
+    turns: list[dict[str, dict[str, float]]] = []
+    for (query, doc), its in by_pair.items():
+        last = {str(one.assessor): (turn, grade) for turn, (one, grade) in enumerate(its)}
+        for turn, (_, grade) in enumerate(sorted(last.values())):
+            if turn == len(turns):
+                turns.append({})
+            turns[turn].setdefault(query, {})[doc] = grade
+    first, *others = map(Qrels, turns)
+    merged = first.merge(*others, differing=differing) if others else first
+    return {
+        (query, doc): grade
+        for query, docs in merged.to_dict().items()
+        for doc, grade in docs.items()
+    }
+
+
+def _of_missing(missing: Sequence[_Pair], n_asked: int) -> list[Note]:
+    if not missing:
+        return []
+    shown = ", ".join(f"{printable(query)} {printable(doc)}" for query, doc in missing[:_SHOWN])
+    more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
+    text = (
+        f"{len(missing):,} of {n_asked:,} documents have no label: {shown:.200}{more}. Of a sample "
+        "drawn by chance, all need one."
+    )
+    return [Note("missing", "warning", text, count=len(missing))]
+
+
+def _drawing(pairs: Sequence[_Pair], asked: Mapping[_Pair, Label]) -> dict[Role, Sequence[Any]]:
+    """Return how each document was drawn, by the columns that all have."""
+    roles = [role for role in DRAWING if any(role in asked[pair].drawing for pair in pairs)]
+    return {
+        role: [_plain(number_of(asked[pair].drawing[role]) or 0) for pair in pairs]
+        if role == "stratum"
+        else [number_of(asked[pair].drawing[role]) for pair in pairs]
+        for role in roles
+    }
+
+
+def _assessors(
+    by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]],
+    people: Iterable[str],
+) -> Iterator[Assessor]:
+    """Yield each person's part, in the order of their names; of those without a label, too."""
+    labels, relevant, shared, differing = (
+        Counter[str](),
+        Counter[str](),
+        Counter[str](),
+        Counter[str](),
+    )
+    for its in by_pair.values():
+        last = {str(one.assessor): grade for one, grade in its}
+        for name, grade in last.items():
+            labels[name] += 1
+            relevant[name] += grade >= 1
+            shared[name] += len(last) > 1
+            differing[name] += len(last) > 1 and len({*last.values()}) > 1
+    for name in sorted({*labels, *people}, key=encode):
+        yield Assessor(name, labels[name], relevant[name], shared[name], differing[name])

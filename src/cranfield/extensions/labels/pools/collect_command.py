@@ -1,0 +1,35 @@
+"""`cranfield collect LABELS...`."""
+
+from cranfield.cli import flags
+from cranfield.cli.terminal import Format, format_option, show
+from cranfield.extensions.labels.pools.collect import CollectSettings, collect
+from cranfield.extensions.labels.pools.pool_command import refuse_what_is_not_read_back
+
+
+@flags.command("collect")
+def command(
+    labels: tuple[str, ...] = flags.argument(nargs=-1, required=True, metavar="LABELS..."),
+    pool: str | None = flags.option(
+        metavar="FILE",
+        help="What was to be labelled, as `cranfield pool -o FILE` wrote it: names what is "
+        "missing, refuses what nobody asked for, and keeps how documents were drawn.",
+    ),
+    settings: CollectSettings = flags.family(
+        CollectSettings, assessor={"metavar": "NAME"}, grades_of={"metavar": "LABEL=GRADE,..."}
+    ),
+    form: Format = format_option,
+) -> None:
+    """Check the labels that people gave, and make judgments of them.
+
+    LABELS are files of `cranfield pool` filled in, or what Label Studio or Argilla exports as
+    JSON. The table shows who labelled how much. The file of -o is read as judgments by every
+    command; `cranfield convert` writes it as qrels.
+
+    \b
+    cranfield collect ann.csv ben.csv --differing majority -o labels.csv
+    cranfield collect ann.csv --pool pool.csv -o labels.csv
+    cranfield collect export.json --assessor ann@example.org
+    cranfield collect export.json --grades-of 'no=0,yes=1' -o labels.csv
+    """  # noqa: D301 - click's mark for lines to keep
+    refuse_what_is_not_read_back(form)
+    show(collect(list(labels), pool=pool, **settings.unusual()), form)

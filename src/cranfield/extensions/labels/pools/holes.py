@@ -1,0 +1,302 @@
+"""holes: what the judgments lack for each run, and what each run brought to them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+
+from cranfield.arrays.ranked import Ints
+from cranfield.data.judge import judge_all, list_warnings
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
+from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.extensions.orderings.coefficients import kendall
+from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
+from cranfield.measures import Measure, parse
+from cranfield.notes import Note, warn_of
+from cranfield.options import Options, option, refuse_others, takes, whole
+from cranfield.progress import Watching, steps, watched
+from cranfield.render.numbers import number, number_of, queries_of, signed
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, table_of
+from cranfield.scoring.arguments import Reading, arranged
+from cranfield.scoring.evaluate import HowOptions, score_runs
+from cranfield.scoring.scores import TIE
+from cranfield.version import __version__
+
+#: What changes which documents are judged, or how many are looked at, and is set here.
+NOT_FOR_HOLES = ("queries", "judged_only", "unretrieved", "depth", "overlap")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HolesSettings(Options):
+    """Where unjudged documents are looked for, and how deep the pool was."""
+
+    k: int = option(
+        10, "How deep to look for unjudged documents: in the first k of each run.", whole(1)
+    )
+    pool_depth: int = option(
+        100,
+        "How deep the runs were pooled to be judged: a document that one run alone has in so many "
+        "would not have been judged without that run.",
+        whole(1),
+    )
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class HolesSettingsOptions(TypedDict, total=False):
+    """The options of HolesSettings, as keywords of a function."""
+
+    k: int
+    pool_depth: int
+
+
+# ---- end
+
+
+class HolesOptions(HolesSettingsOptions, HowOptions, total=False):
+    """The options of `holes`, as keywords."""
+
+
+@dataclass(frozen=True)
+class Hole:
+    """One run's part in the judgments.
+
+    >>> from cranfield import holes
+    >>> runs = {"a": {"q1": ["d1", "d2"]}, "b": {"q1": ["d2", "d3"]}}
+    >>> one = holes({"q1": {"d1": 1, "d2": 1}}, runs, "AP", k=2)["b"]
+    >>> one.unjudged, one.judged, one.unique, one.mean, one.left_out
+    (1, 0.5, 0, 0.5, 0.5)
+    """
+
+    run: str
+    unjudged: int  # documents in its first k, over all queries
+    judged: float  # the share of its first k that is judged
+    unique: int  # judged documents that no other run has in the pool
+    unique_relevant: int  # of these, relevant ones
+    mean: float  # of the measure
+    left_out: float  # with the judgments that there would be without this run
+    place: int  # in the order by the mean, 1 the best; tied runs share the best place
+    place_left_out: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Holes(Shown):
+    """What the judgments lack for each run, and how it would fare had it not been pooled.
+
+    >>> from cranfield import holes
+    >>> found = holes("demo/qrels.txt", ["demo/bm25.run", "demo/dense.run"], "nDCG@10")
+    >>> one = found["dense"]
+    >>> one.unjudged, one.unique_relevant > 0, one.left_out < one.mean
+    (0, True, True)
+    """
+
+    header = tuple(Hole.__annotations__)
+
+    runs: Sequence[Hole]
+    measure: str
+    n_queries: int
+    tau: float | None  # Kendall's, of the order of the runs with that of each left out in turn
+    settings: HolesSettings
+    recipe: Mapping[str, Any]
+    notes: tuple[Note, ...] = ()
+
+    def __getitem__(self, run: str) -> Hole:
+        """Return what is known of one run."""
+        for one in self.runs:
+            if one.run == run:
+                return one
+        raise KeyError(f"{run}: there are {', '.join(one.run for one in self.runs)}")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each run, to every digit."""
+        return self._dicts(tuple(vars(one).values()) for one in self.runs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, as for JSON."""
+        return {
+            "recipe": dict(self.recipe),
+            "settings": vars(self.settings),
+            "measure": self.measure,
+            "queries": self.n_queries,
+            "tau": self.tau,
+            "runs": self.rows(),
+            "notes": [note.to_dict() for note in self.notes],
+        }
+
+    def tables(self) -> list[Table]:
+        """Return a row for each run."""
+        k, depth = self.settings.k, self.settings.pool_depth
+        columns = [
+            Column("run", lambda one: one.run),
+            Column(
+                f"unjudged@{k}",
+                lambda one: f"{one.unjudged:,}",
+                f"unjudged@{k}: documents without a judgment in the first {k}, over all queries.",
+            ),
+            Column(
+                "unique",
+                lambda one: f"{one.unique:,}",
+                f"unique: judged documents that no other run has in its first {depth}; rel.: of "
+                "these, relevant ones (grade 1 or more).",
+            ),
+            Column("rel.", lambda one: f"{one.unique_relevant:,}"),
+            Column(self.measure, lambda one: number(one.mean)),
+            Column(
+                "left out",
+                lambda one: number(one.left_out),
+                "left out: the mean, had the run not been pooled: without its unique judgments "
+                "(Zobel, SIGIR 1998).",
+            ),
+            Column("diff", lambda one: signed(one.left_out - one.mean)),
+            Column(
+                "place",
+                lambda one: (
+                    f"{one.place}"
+                    + (f" > {one.place_left_out}" if one.place_left_out != one.place else "")
+                ),
+                "place: rank among the runs; behind >, that without its unique judgments, if it is "
+                "another.",
+            ),
+        ]
+        said = []
+        if self.tau is not None:
+            said = [
+                f"Kendall's tau of the order with that of the means left out: {number(self.tau)}."
+            ]
+        title = [
+            f"{self.measure}   {queries_of(self.n_queries)}, {number_of(len(self.runs), 'run')}"
+        ]
+        return [table_of(self.runs, columns, said=said, notes=self.notes, title=title)]
+
+
+@watched
+@takes(HolesSettings, Reading, Judging, Watching, without=NOT_FOR_HOLES)
+def holes(
+    qrels: Any,
+    runs: Any,
+    measures: str | Measure = "nDCG@10",
+    **options: Unpack[HolesOptions],
+) -> Holes:
+    """Show what the judgments lack for each run, and how it would fare had it not been pooled.
+
+    Judgments of a pool are fair to the runs that were pooled. A new run whose documents nobody saw
+    may look worse than it is. How much worse is estimated from the pooled runs: each is left out in
+    turn, with the judged documents that it alone has in its first `pool_depth` (leave one out:
+    Zobel, SIGIR 1998). If that changes little, the judgments can be used for new runs.
+
+    Args:
+        qrels: the judgments, whose queries are looked at.
+        runs: the runs that were pooled, two or more, as `evaluate` takes them.
+        measures: one measure.
+        **options: each option of `HolesSettings`, of `Reading`, and of `Judging` that says how a
+            run is ranked.
+
+    Returns:
+        A Holes, which prints as a table.
+
+    Raises:
+        InputError: one run alone, or what `evaluate` refuses.
+        MeasureError: several measures, or a measure that is no mean over the queries.
+        OptionError: an option with an impossible value; judgments in groups.
+
+    >>> found = holes("demo/qrels.txt", ["demo/bm25.run", "demo/tfidf.run"], "AP")
+    >>> [(one.run, one.place, one.unique_relevant > 0) for one in found.runs]
+    [('bm25', 1, True), ('tfidf', 2, True)]
+
+    """
+    refuse_others(holes, options)
+    settings, judging = HolesSettings.of(options), Judging.of(options)
+    if not isinstance(measures, str | Measure):
+        raise MeasureError("one measure is looked at: name one")
+    measure = parse(measures) if isinstance(measures, str) else measures
+    if measure.definition.aggregation != "mean":
+        raise MeasureError(f"{measure}: is no mean over the queries")
+    judgments, named, _ = arranged(
+        *(qrels, runs, None, None),
+        columns=Reading.of(options).columns,
+        duplicates=judging.duplicates,
+        verb=holes,
+    )
+    several = {named.name: named} if isinstance(named, Run) else named
+    run_warnings = list_warnings(judgments, several.values())
+    warn_of(run_warnings)
+    if len(several) < 2:
+        raise InputError(
+            "one run: expected two or more, as each is compared with what the others found"
+        )
+    if judgments.groups is not None:
+        raise OptionError("judgments in groups have no single documents that a run brought")
+    runs_of = list(several.values())
+    unjudged = unjudged_of(judgments, runs_of, settings.k, judging)
+    unique = _unique(judgments, runs_of, settings.pool_depth, judging)
+    rising, every = measure.definition.higher_is_better is not False, np.arange(len(judgments))
+    means = _means(judgments, several, measure, judging)
+    found = []
+    for name, one, rows in zip(several, steps(unjudged, "leaving out"), unique, strict=True):
+        left_out = _means(judgments.at(np.delete(every, rows)), several, measure, judging)
+        n, n_first = len(one.rank), int(np.minimum(one.n_retrieved, settings.k).sum())
+        found.append(
+            Hole(
+                run=name,
+                unjudged=n,
+                judged=1 - n / n_first if n_first else 1.0,
+                unique=len(rows),
+                unique_relevant=int(np.count_nonzero(judgments.grade[rows] >= 1)),
+                mean=means[name],
+                left_out=left_out[name],
+                place=_place(means, name, rising=rising),
+                place_left_out=_place(left_out, name, rising=rising),
+            )
+        )
+    tau = None
+    if len(found) > 2:
+        tau = kendall([one.mean for one in found], [one.left_out for one in found]).tau_b
+    recipe = {"cranfield": __version__, "runs": list(several), **judging.unusual()}
+    return Holes(
+        found,
+        str(measure),
+        len(judgments.query_ids),
+        tau,
+        settings,
+        recipe,
+        (*run_warnings, *_notes(several, unjudged)),
+    )
+
+
+def _unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Ints]:
+    """Return the judged documents that each run alone has in its first `depth`, by their rows."""
+    columns = {**judgments.columns, "number": np.arange(len(judgments))}
+    numbered = judgments.replaced(columns=columns)
+    rows = []
+    for met in judge_all(numbered, runs, judging):
+        hits = met.judged.hits
+        rows.append(hits.columns["number"][hits.rank <= depth])
+    times = np.bincount(np.concatenate(rows), minlength=len(judgments))
+    return [np.sort(one[times[one] == 1]) for one in rows]
+
+
+def _means(
+    judgments: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging
+) -> dict[str, float]:
+    """Return the mean of each run over the judged queries."""
+    scores = score_runs(judgments, runs, [measure], judging)
+    return {name: one[measure] for name, one in scores.items()}
+
+
+def _place(means: Mapping[str, float], name: str, *, rising: bool) -> int:
+    """Return a run's place in the order of the means, 1 the best."""
+    own = means[name]
+    return 1 + sum(one - own > TIE if rising else own - one > TIE for one in means.values())
+
+
+def _notes(runs: Mapping[str, Run], unjudged: Sequence[Unjudged]) -> Iterator[Note]:
+    """Say for how many queries a run has nothing."""
+    for name, one in zip(runs, unjudged, strict=True):
+        if n := int(np.count_nonzero(one.n_retrieved == 0)):
+            text = f"{queries_of(n)} of the judgments without a document."
+            yield Note("nothing-retrieved", "info", text, n, name)

@@ -1,0 +1,71 @@
+"""`cranfield correlate QRELS RUN RUN RUN...`."""
+
+from pathlib import Path
+from typing import Any
+
+from cranfield.cli import flags
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.several import Several, alignment_options, saved_option
+from cranfield.cli.terminal import Format, format_option, show
+from cranfield.comparison.settings import Alignment, CorrelationSettings
+from cranfield.data.judging import Judging
+from cranfield.errors import InputError
+from cranfield.extensions.orderings.correlate import correlate
+
+
+@flags.command("correlate")
+def command(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
+    names: tuple[str, ...] = flags.measures(
+        "What to order the runs by",
+        "nDCG@10, and AP unless there are other judgments; with --saved all",
+    ),
+    saved: bool = saved_option,
+    alignment: Alignment = alignment_options,
+    others: tuple[str, ...] = flags.option(
+        "--qrels",
+        multiple=True,
+        metavar="OTHER",
+        help="Other judgments for the same runs: each measure is compared with itself under these. "
+        "May be repeated.",
+    ),
+    reference: str | None = flags.option(
+        metavar="NAME",
+        help="Compare all others with this measure, or with these judgments (by the file's name).  "
+        "[default: every two]",
+    ),
+    settings: CorrelationSettings = flags.family(CorrelationSettings, group="Statistics"),
+    rel: float | None = flags.rel(),
+    judging: Judging = judging_options,
+    data: DataOptions = data_options,
+    form: Format = format_option,
+) -> None:
+    """Say how alike measures, or judgments, order the same systems.
+
+    Kendall's tau, with an interval over the queries, of every two orderings of the runs; AP
+    correlation, weighted tau and rank-biased overlap; and the pairs of runs that two orderings
+    put the other way round although each of them is sure.
+
+    \b
+    cranfield correlate demo/qrels.txt demo/*.run -m nDCG@10 -m AP -m RR@10
+    cranfield correlate demo/qrels.txt demo/*.run --qrels second.qrels
+    cranfield correlate demo/qrels.txt demo/*.run -m 'P@10,20' --reference P@10
+    """  # noqa: D301 - click's mark for lines to keep
+    several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
+    refuse_two_inputs(qrels, *others, *runs)
+    if others and "-" in runs:
+        raise InputError("the standard input, `-`, can be read only once: save the run in a file")
+    measures = several.measures("nDCG@10" if others else "nDCG@10 AP")
+    judgments, opened = several.read(several.files)
+    if not saved:
+        paths = list(dict.fromkeys((qrels, *others)))
+        known = [Path(path).name for path in paths]
+        more = [data.read_qrels(path, judging.duplicates) for path in paths[1:]]
+        every = [judgments, *more]
+        judgments = {
+            path if known.count(name) > 1 else name: one
+            for path, name, one in zip(paths, known, every, strict=True)
+        }
+    chosen: Any = {**settings.unusual(), **several.options, "reference": reference}
+    show(correlate(judgments, opened, measures, **chosen), form)

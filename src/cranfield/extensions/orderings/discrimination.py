@@ -1,0 +1,315 @@
+"""Discrimination: what a measure can tell of systems, and how often it would change its mind."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Unpack
+
+import numpy as np
+
+from cranfield.arrays.products import product
+from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.corrections import holm
+from cranfield.comparison.flips import Flips
+from cranfield.comparison.settings import (
+    BINS,
+    Alignment,
+    AlignmentOptions,
+    CorrelationSettings,
+    SignFlips,
+    SignFlipsOptions,
+    SwapSettings,
+    SwapSettingsOptions,
+)
+from cranfield.data.judging import Judging
+from cranfield.extensions.orderings.coefficients import rounded
+from cranfield.extensions.orderings.ordering import Ordering, orderings_of, shown_flips
+from cranfield.extensions.whatif.variants import blocks
+from cranfield.options import refuse_others, takes
+from cranfield.progress import Watching, parts, watched
+from cranfield.render.numbers import number, queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Table
+from cranfield.scoring.arguments import Reading
+from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+
+_FEW = 100  # differences of a size: of fewer, a table shows no share
+
+
+@dataclass(frozen=True, repr=False)
+class DiscriminativePower(Shown):
+    """How many pairs of systems an ordering finds significantly different.
+
+    Those for which the two-sided sign-flip test has a p-value of at most alpha; `holm` counts
+    those that are left when p-values are corrected for all pairs of this ordering. Where `needed`
+    is not None, too few flips were drawn for the correction to leave any: so many would do.
+
+    >>> DiscriminativePower(pairs=10, significant=4, holm=3, needed=None).share
+    0.4
+    """
+
+    header = ("pairs", "significant", "holm", "needed", "share", "share_holm")
+    notes = ()
+
+    pairs: int
+    significant: int
+    holm: int
+    needed: int | None
+
+    @property
+    def share(self) -> float | None:
+        """Significant pairs of all."""
+        return self.significant / self.pairs if self.pairs else None
+
+    @property
+    def share_holm(self) -> float | None:
+        """Pairs that are significant after correction, of all."""
+        return self.holm / self.pairs if self.pairs else None
+
+    def tables(self) -> list[Table]:
+        """Return the counts and shares of pairs as a table."""
+        counts = [f"{n:,}" for n in (self.pairs, self.significant, self.holm)]
+        header = ["pairs", "significant", "Holm", "share", "Holm"]
+        cells = [*counts, number(self.share), number(self.share_holm)]
+        said = [f"{line[0].upper()}{line[1:]}" for line in self.too_few]
+        return [Table(header, [cells], said, 0)]
+
+    @property
+    def too_few(self) -> list[str]:
+        """What to say of the flips, if they are too few for the correction."""
+        if self.needed is None:
+            return []
+        return [f"too few flips for Holm's correction to leave any; it takes {self.needed:,}."]
+
+
+@dataclass(frozen=True, repr=False)
+class SwapRate(Shown):
+    """How often two halves of the queries order two systems differently.
+
+    `seen` and `swapped` count pairs of systems over all splits, for each bin of the absolute
+    difference of the means on the first half: below `bins[0]`, from there to below `bins[1]`, and
+    so on, the last one open.
+
+    >>> SwapRate(queries=25, bins=(0.01,), seen=(30, 70), swapped=(12, 3)).rates
+    (0.4, 0.04285714285714286)
+    """
+
+    header = ("from", "seen", "swapped", "rate")
+    notes = ()
+
+    queries: int  # in each half
+    bins: tuple[float, ...]
+    seen: tuple[int, ...]
+    swapped: tuple[int, ...]
+
+    @property
+    def rate(self) -> float | None:
+        """The share over all differences."""
+        return sum(self.swapped) / sum(self.seen) if sum(self.seen) else None
+
+    @property
+    def rates(self) -> tuple[float | None, ...]:
+        """The share in each bin; None where no difference fell."""
+        pairs = zip(self.swapped, self.seen, strict=True)
+        return tuple(swapped / seen if seen else None for swapped, seen in pairs)
+
+    def tables(self) -> list[Table]:
+        """Return a row for each size of the difference, and one for all."""
+        every = [*self._sizes(), ("all", sum(self.seen), sum(self.swapped), self.rate)]
+        rows = [
+            [str(begin), f"{seen:,}", f"{swapped:,}", number(rate)]
+            for begin, seen, swapped, rate in every
+        ]
+        note = f"Two halves of {queries_of(self.queries)} each; from: the least difference."
+        header = ["from", "pairs seen", "swapped", "rate"]
+        return [Table(header, rows, [note], rules=frozenset({len(rows) - 1}))]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each size of the difference on the first half, from its least on."""
+        return self._dicts(self._sizes())
+
+    def _sizes(self) -> Iterable[tuple[float, int, int, float | None]]:
+        return zip((0.0, *self.bins), self.seen, self.swapped, self.rates, strict=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**asdict(self), "rate": self.rate, "rates": self.rates}
+
+
+class PowerOptions(SignFlipsOptions, AlignmentOptions, HowOptions, total=False):
+    """The options of `discriminative_power`, as keywords."""
+
+
+class SwapOptions(SwapSettingsOptions, AlignmentOptions, HowOptions, total=False):
+    """The options of `swap_rate`, as keywords."""
+
+
+@watched
+@takes(SignFlips, Alignment, Reading, Judging, Watching, without=("queries",))
+def discriminative_power(
+    qrels: Any,
+    runs: Any = None,
+    measures: MeasuresLike | None = None,
+    **options: Unpack[PowerOptions],
+) -> dict[str, DiscriminativePower]:
+    """Return, for each measure, how many pairs differ significantly (Sakai, SIGIR 2006).
+
+    The same test, with the same flips, for each; the family that is corrected is all pairs of one
+    measure. With one query, no pair differs significantly.
+
+    Args:
+        qrels: judgments or scores, as `correlate` takes them.
+        runs: several runs, as `correlate` takes them.
+        measures: as `correlate` takes them.
+        **options: each option of `SignFlips`, `Alignment` and `Judging`.
+
+    >>> old = {f"q{i}": 0.1 for i in range(6)}
+    >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
+    >>> discriminative_power({"old": old, "new": new})["score"].share  # 4 of 64 flips are as large
+    0.0
+
+    """
+    refuse_others(discriminative_power, options)
+    settings = SignFlips.of(options)
+    _, every, _ = orderings_of(qrels, runs, measures, options)
+    return {one.label: power_of(one, settings) for one in every}
+
+
+@watched
+@takes(SwapSettings, Alignment, Reading, Judging, Watching, without=("queries",))
+def swap_rate(
+    qrels: Any,
+    runs: Any = None,
+    measures: MeasuresLike | None = None,
+    **options: Unpack[SwapOptions],
+) -> dict[str, SwapRate]:
+    """Return, for each measure, how often two halves of the queries order two systems differently.
+
+    Queries are split by chance into two halves, again and again; of an odd number, one is left
+    out. A pair is swapped where the mean differences on the halves have opposite signs (Voorhees &
+    Buckley, SIGIR 2002). Differences are those of values of queries, or of their logarithms where a
+    mean is geometric.
+
+    Args:
+        qrels: judgments or scores, as `correlate` takes them.
+        runs: several runs, as `correlate` takes them.
+        measures: as `correlate` takes them.
+        **options: each option of `SwapSettings`, `Alignment` and `Judging`.
+
+    >>> old = {f"q{i}": 0.1 for i in range(6)}
+    >>> new = {f"q{i}": 0.1 + 0.01 * i for i in range(6)}
+    >>> swap_rate({"old": old, "new": new})["score"].rate
+    0.0
+
+    """
+    refuse_others(swap_rate, options)
+    settings = SwapSettings.of(options)
+    _, every, _ = orderings_of(qrels, runs, measures, options)
+    return {one.label: swaps_of(one, settings) for one in every}
+
+
+def power_of(one: Ordering, settings: SignFlips) -> DiscriminativePower:
+    """Return the discriminative power of one ordering."""
+    left, right = np.triu_indices(len(one.scores), 1)
+    n_pairs = len(left)
+    p = one.p_values(left, right, settings) if n_pairs else None
+    if p is None:
+        return DiscriminativePower(n_pairs, 0, 0, None)
+    alpha = settings.alpha
+    needed = int(np.ceil(n_pairs / alpha)) - 1  # of which the least p-value is alpha / n_pairs
+    left_of_all = int(np.count_nonzero(holm(p) <= alpha))  # of many queries, p needs no flips
+    exact = Flips(len(one.query_ids)).exact
+    enough = exact or needed <= settings.flips or left_of_all > 0
+    return DiscriminativePower(
+        n_pairs,
+        int(np.count_nonzero(p <= alpha)),
+        left_of_all,
+        None if enough else needed,
+    )
+
+
+def swaps_of(one: Ordering, settings: SwapSettings) -> SwapRate:
+    """Return the swap rate of one ordering."""
+    n, splits, bins = len(one.query_ids), settings.splits, tuple(settings.bins)
+    left, right = np.triu_indices(len(one.scores), 1)
+    half = n // 2
+    seen, swapped = np.zeros((2, len(bins) + 1), np.int64)
+    chance = np.random.Generator(np.random.PCG64(settings.seed))
+    for some in parts(blocks(splits if half else 0, max(n, len(left))), "splits", splits):
+        order = chance.permuted(np.tile(np.arange(n), (some.stop - some.start, 1)), axis=1)
+        halves = order[:, :half], order[:, half : 2 * half]
+        means = (rounded(product(_members(each, n), one.values) / half) for each in halves)
+        first, second = (rounded(both[:, left] - both[:, right]) for both in means)
+        bin_of = np.searchsorted(bins, np.abs(first).ravel(), side="right")
+        opposite = (first * second < 0).ravel()
+        seen += np.bincount(bin_of, minlength=len(seen))
+        swapped += np.bincount(bin_of[opposite], minlength=len(seen))
+    return SwapRate(half, bins, tuple(seen.tolist()), tuple(swapped.tolist()))
+
+
+def _members(queries: Ints, n: int) -> Floats:
+    """Return which of n queries each row holds, 1 or 0: (rows, n)."""
+    found: Floats = np.zeros((len(queries), n))
+    np.put_along_axis(found, queries, 1.0, axis=1)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Discrimination:
+    """Discriminative power and swap rate of several orderings, by label."""
+
+    powers: Mapping[str, DiscriminativePower]
+    swaps: Mapping[str, SwapRate]
+
+    @classmethod
+    def of(cls, orderings: Sequence[Ordering], settings: CorrelationSettings) -> "Discrimination":
+        """Return both, for each ordering."""
+        halves = SwapSettings(splits=settings.splits, seed=settings.seed)
+        return cls(
+            {one.label: power_of(one, settings) for one in orderings},
+            {one.label: swaps_of(one, halves) for one in orderings},
+        )
+
+    def table(self, orderings: Sequence[Ordering], settings: CorrelationSettings) -> Table:
+        """Return a row for each ordering."""
+        rows = []
+        for label, power in self.powers.items():
+            swaps = self.swaps[label]
+            in_bins = [
+                None if seen < _FEW else rate
+                for seen, rate in zip(swaps.seen, swaps.rates, strict=True)
+            ]
+            shares = [power.share, power.share_holm, swaps.rate, *in_bins]
+            rows.append([label, *map(number, shares)])
+        ends = [f"{end:g}" for end in BINS]
+        within = [f"<{ends[0]}", *(f"{a}-{b}" for a, b in pairwise(ends)), f">={ends[-1]}"]
+        within = [f"swaps {one}" for one in within]
+        half = " or ".join(f"{n:,}" for n in sorted({one.queries for one in self.swaps.values()}))
+        n_pairs = max(power.pairs for power in self.powers.values())
+        notes = [
+            f"power: discriminative power, the share of the {n_pairs:,} pairs of systems with "
+            f"p <= {settings.alpha:g}.",
+            f"Holm: the same after Holm's correction for the {n_pairs:,} pairs of one ordering.",
+            f"swap rate: how often two halves of the queries ({half} each), drawn by chance, order "
+            "two systems differently.",
+            "swaps: the same where the difference on the first half was of this size ('-': fewer "
+            f"than {_FEW} were).",
+        ]
+        for label, power in self.powers.items():
+            notes += [f"{label}: {line}" for line in power.too_few]
+        title = (
+            "What each can tell   two-sided sign-flip test, "
+            f"{shown_flips(orderings, settings.flips)}; {settings.splits:,} splits; "
+            f"seed {settings.seed}"
+        )
+        header = ["ordering", "power", "Holm", "swap rate", *within]
+        return Table(header, rows, notes, title=[title])
+
+    def values(self, label: str) -> Iterator[tuple[str, float | None]]:
+        """Yield name and value of what is one number of an ordering, given by its label."""
+        power, swaps = self.powers[label], self.swaps[label]
+        yield "discriminative_power", power.share
+        yield "discriminative_power_holm", power.share_holm
+        yield "swap_rate", swaps.rate
+        for row in swaps.rows():
+            yield f"swap_rate_from_{row['from']:g}", row["rate"]

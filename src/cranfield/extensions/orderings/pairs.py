@@ -1,0 +1,317 @@
+"""Correlation: what correlate returns, and its tables."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cranfield.comparison.settings import CorrelationSettings
+from cranfield.extensions.orderings.coefficients import Kendall
+from cranfield.extensions.orderings.discrimination import Discrimination
+from cranfield.extensions.orderings.ordering import Ordering, shown_flips
+from cranfield.extensions.orderings.rbo import RBO
+from cranfield.notes import Note
+from cranfield.render.numbers import interval, number, number_of, percent, queries_of, some
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, table_of
+from cranfield.version import __version__
+
+_NAMED = 5  # pairs of systems that a sentence names
+
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """Two systems that two orderings order differently, and each ordering's p-value for them.
+
+    The reference takes `better` to be the better one. With one query there are no p-values.
+    """
+
+    better: str
+    worse: str
+    p_reference: float | None
+    p_other: float | None
+
+    def sure(self, alpha: float) -> bool:
+        """Tell whether both orderings are sure, and say the opposite."""
+        found = self.p_reference, self.p_other
+        return all(p is not None and p <= alpha for p in found)
+
+
+@dataclass(frozen=True)
+class OrderingPair:
+    """How alike two orderings are, of which the first is the reference.
+
+    `tau_ap` is None where there are ties, `tau_ap_a` where the reference has some. `interval` is
+    that of tau-b, over `resamples` of the queries: those in which it has a value. It is None where
+    the orderings are not of the same queries, or of one only.
+
+    >>> from cranfield import correlate
+    >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run"]
+    >>> [pair] = correlate("demo/qrels.txt", runs, "nDCG@10 Success@10").pairs
+    >>> [(one.better, one.worse) for one in pair.swapped], pair.swapped_sure
+    ([('bm25', 'tfidf')], 0)
+    """
+
+    reference: str
+    other: str
+    kendall: Kendall
+    tau_ap: float | None
+    tau_ap_a: float | None
+    tau_ap_b: float | None
+    weighted_tau: float | None
+    spearman: float | None
+    rbo: RBO
+    same_queries: bool
+    interval: tuple[float, float] | None
+    resamples: int
+    swapped: tuple[Swapped, ...]
+    swapped_sure: int | None  # of these, those where both are sure; None for one query
+
+    @property
+    def label(self) -> str:
+        """Both orderings' labels."""
+        return f"{self.reference} ~ {self.other}"
+
+    def values(self) -> dict[str, Cell]:
+        """Return {name: value} of all that is one number."""
+        low, high = self.interval or (None, None)
+        counted = self.kendall
+        return {
+            "tau_b": counted.tau_b,
+            "tau_b_low": low,
+            "tau_b_high": high,
+            "tau_a": counted.tau_a,
+            "concordant": counted.concordant,
+            "discordant": counted.discordant,
+            "discordant_sure": self.swapped_sure,
+            "tied_in_reference": counted.ties_x,
+            "tied_in_other": counted.ties_y,
+            "tied_in_both": counted.ties_both,
+            "tau_ap": self.tau_ap,
+            "tau_ap_a": self.tau_ap_a,
+            "tau_ap_b": self.tau_ap_b,
+            "weighted_tau": self.weighted_tau,
+            "spearman": self.spearman,
+            "rbo": self.rbo.ext,
+            "rbo_min": self.rbo.min,
+            "rbo_max": self.rbo.max,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "reference": self.reference,
+            "other": self.other,
+            **self.values(),
+            "same_queries": self.same_queries,
+            "resamples_with_a_value": self.resamples,
+            "swapped": [asdict(one) for one in self.swapped],
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Correlation(Shown):
+    """How alike several orderings of the same systems are, pair by pair.
+
+    >>> from cranfield import correlate
+    >>> runs = ["demo/bm25.run", "demo/tfidf.run", "demo/dense.run", "demo/fusion.run"]
+    >>> found = correlate("demo/qrels.txt", runs, "nDCG@10 AP")
+    >>> found.pairs[0].kendall.concordant
+    6
+    """
+
+    header = ("reference", "ordering", "quantity", "value")
+
+    systems: tuple[str, ...]
+    orderings: tuple[Ordering, ...]
+    pairs: tuple[OrderingPair, ...]
+    notes: tuple[Note, ...]  # what to know of the data, and of the intervals
+    settings: CorrelationSettings
+    discrimination: Discrimination | None = None
+
+    def tables(self) -> list[Table]:
+        """Return tau-b of each two orderings, the other coefficients, and the discrimination."""
+        found = [
+            self._table(self._columns(), self._title(), self._said(), self.notes),
+            self._table(self._coefficients(), ["Other coefficients"]),
+        ]
+        if self.discrimination is not None:
+            found.append(self.discrimination.table(self.orderings, self.settings))
+        return found
+
+    def _table(
+        self,
+        columns: Sequence[Column],
+        title: Sequence[str],
+        said: Iterable[str] = (),
+        notes: Sequence[Note] = (),
+    ) -> Table:
+        """Return a row for each pair of orderings."""
+        columns = [Column("reference ~ other", lambda one: one.label), *columns]
+        if any(one.cell(pair) == "-" for one in columns for pair in self.pairs):
+            nothing = "-: has no value, for want of systems, of queries, or of differences."
+            said = [nothing, *said]
+        return table_of(self.pairs, columns, said=said, notes=notes, title=title)
+
+    def _columns(self) -> list[Column]:
+        """Return the columns of tau-b and the pairs of systems behind it: of an OrderingPair."""
+        settings = self.settings
+        level = f"{percent(1 - settings.alpha)} interval"
+
+        def ties(one: OrderingPair) -> int:
+            return one.kendall.ties_x + one.kendall.ties_y + one.kendall.ties_both
+
+        return [
+            Column(
+                "tau-b",
+                lambda one: number(one.kendall.tau_b),
+                "tau-b: Kendall's tau, with ties allowed for: 1 is the same order, -1 the reverse, "
+                "0 no relation.",
+            ),
+            Column(
+                level,
+                lambda one: interval(*one.interval or (None, None), signs=False),
+                f"{level}: of tau-b, over {settings.resamples:,} resamples of the queries, the "
+                "same for both (percentiles).",
+            ),
+            Column(
+                "same",
+                lambda one: f"{one.kendall.concordant:,}",
+                "same, swapped: pairs of systems that the two order alike, and the other way "
+                "round; tied: that either ties.",
+            ),
+            Column("swapped", lambda one: f"{one.kendall.discordant:,}"),
+            Column("tied", lambda one: f"{ties(one):,}"),
+            Column(
+                "swapped, both sure",
+                lambda one: "-" if one.swapped_sure is None else f"{one.swapped_sure:,}",
+                f"swapped, both sure: swapped though p <= {settings.alpha:g} under each: here it "
+                "matters which of the two one believes.",
+            ),
+        ]
+
+    def _coefficients(self) -> list[Column]:
+        return [
+            Column(
+                "tau-a",
+                lambda one: number(one.kendall.tau_a),
+                "tau-a: (same - swapped) / all pairs of systems.",
+            ),
+            Column(
+                "tau-AP",
+                lambda one: number(one.tau_ap_a),
+                "tau-AP: the top counts most; the reference is the truth, and may have no ties; "
+                "those of the other count in all their orders.",
+            ),
+            Column(
+                "tau-AP,b",
+                lambda one: number(one.tau_ap_b),
+                "tau-AP,b: the mean of tau-AP with either of the two as the truth; ties count as "
+                "such.",
+            ),
+            Column(
+                "weighted",
+                lambda one: number(one.weighted_tau),
+                "weighted: tau where a pair counts 1/rank + 1/rank of its systems.",
+            ),
+            Column(
+                "Spearman",
+                lambda one: number(one.spearman),
+                "Spearman: the correlation of the ranks.",
+                goes_on=True,
+            ),
+            Column(
+                "RBO",
+                lambda one: number(one.rbo.ext),
+                f"RBO: rank-biased overlap, p = {self.settings.rbo_p:g}; at least, most: if more "
+                "systems followed.",
+            ),
+            Column(
+                "RBO at least, most",
+                lambda one: interval(one.rbo.min, one.rbo.max, signs=False),
+            ),
+        ]
+
+    def _title(self) -> list[str]:
+        counts = sorted({len(one.query_ids) for one in self.orderings})
+        least = f"{counts[0]:,} to " if counts[0] < counts[-1] else ""
+        measures = sorted({one.measure for one in self.orderings})
+        said = [
+            number_of(len(self.systems), "system"),
+            f"{least}{queries_of(counts[-1])}",
+            *(measures if len(measures) == 1 else []),
+        ]
+        return [
+            "   ".join(said),
+            f"two-sided sign-flip test, {shown_flips(self.orderings, self.settings.flips)}, "
+            f"alpha {self.settings.alpha:g}, uncorrected; seed {self.settings.seed}",
+        ]
+
+    def _said(self) -> Iterator[str]:
+        """Yield what to say of single pairs of orderings."""
+        for one in self.pairs:
+            if not one.same_queries:
+                yield f"{one.label}: no interval, as the two are not of the same queries."
+            elif one.interval is not None and one.resamples < self.settings.resamples:
+                yield f"{one.label}: tau-b had a value in {one.resamples:,} resamples only."
+            names: dict[bool, list[str]] = {True: [], False: []}
+            for pair in one.swapped:
+                names[pair.sure(self.settings.alpha)].append(f"{pair.better} above {pair.worse}")
+            sure, unsure = (
+                f"{one.label}: {one.reference} has {some(names[way], _NAMED)}, {one.other} below"
+                for way in (True, False)
+            )
+            if names[True]:
+                yield f"{sure}, and both are sure."
+            if 0 < len(names[False]) <= _NAMED:
+                yield f"{unsure}; not both are sure."
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each number, to every digit: its orderings, its name, its value.
+
+        Of discriminative power and swap rate, which are an ordering's own, `reference` is "".
+        """
+        found: list[tuple[str, str, str, Cell]] = []
+        for one in self.pairs:
+            found += [(one.reference, one.other, name, at) for name, at in one.values().items()]
+        if self.discrimination is not None:
+            for label in self.discrimination.powers:
+                found += [("", label, *value) for value in self.discrimination.values(label)]
+        return self._dicts(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: the scores, what was found, and everything to repeat it."""
+        settings, more = self.settings, self.discrimination
+        found: dict[str, Any] = {
+            "cranfield": __version__,
+            "settings": {
+                "alpha": settings.alpha,
+                "test": "sign flips, two-sided, uncorrected",
+                "flips": settings.flips,
+                "resamples": settings.resamples,
+                "seed": settings.seed,
+                "rbo_p": settings.rbo_p,
+            },
+            "systems": list(self.systems),
+            "orderings": [
+                {
+                    "label": one.label,
+                    "measure": one.measure,
+                    "higher_is_better": one.rising,
+                    "scores": dict(zip(self.systems, one.scores.tolist(), strict=True)),
+                    "query_ids": list(one.query_ids),
+                    "recipe": dict(one.recipe),
+                }
+                for one in self.orderings
+            ],
+            "pairs": [one.to_dict() for one in self.pairs],
+            "notes": [note.to_dict() for note in self.notes],
+        }
+        if more is not None:
+            found["discrimination"] = {
+                "splits": settings.splits,
+                "power": {label: one.to_dict() for label, one in more.powers.items()},
+                "swap_rate": {label: one.to_dict() for label, one in more.swaps.items()},
+            }
+        return found

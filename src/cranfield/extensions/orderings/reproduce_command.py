@@ -1,0 +1,63 @@
+"""`cranfield reproduce QRELS RUN... REPRODUCED...`."""
+
+from typing import Any
+
+from cranfield.cli import flags
+from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
+from cranfield.cli.several import Several, alignment_options, saved_option
+from cranfield.cli.terminal import Format, format_option, show
+from cranfield.comparison.alignment import DEFAULT_MEASURES
+from cranfield.comparison.settings import Alignment, ReproductionSettings
+from cranfield.data.judging import Judging
+from cranfield.errors import InputError
+from cranfield.extensions.orderings.reproduce import reproduce
+
+
+@flags.command("reproduce")
+def command(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN... REPRODUCED..."),
+    names: tuple[str, ...] = flags.measures(
+        "What to compute", f"{DEFAULT_MEASURES}, or all that were saved"
+    ),
+    other_qrels: str | None = flags.option(
+        group="Files",
+        metavar="FILE",
+        help="The judgments of the reproduced runs, if these are of another collection: then only "
+        "the effect is compared.",
+    ),
+    saved: bool = saved_option,
+    alignment: Alignment = alignment_options,
+    settings: ReproductionSettings = flags.family(ReproductionSettings, group="Statistics"),
+    rel: float | None = flags.rel(),
+    judging: Judging = judging_options,
+    data: DataOptions = data_options,
+    form: Format = format_option,
+) -> None:
+    """Show how near a second experiment came to the first.
+
+    First the original runs, the baseline before the others; then, in the same order, the
+    reproduced ones: QRELS old/*.run new/*.run. Root mean squared error of the queries' scores, how
+    alike the rankings are, and whether the gain over the baseline came out as large (Breuer et
+    al., SIGIR 2020).
+
+    \b
+    cranfield reproduce demo/qrels.txt demo/bm25.run demo/tfidf.run -m AP
+    cranfield reproduce demo/qrels.txt demo/*.run -m 'nDCG@10 AP'
+    """  # noqa: D301 - click's mark for lines to keep
+    several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
+    refuse_two_inputs(qrels, *runs, *filter(None, [other_qrels]))
+    files = several.files
+    half, odd = divmod(len(files), 2)
+    if odd:
+        raise InputError(
+            f"{len(files):,} files of systems: each original run needs its reproduction",
+            hint="First all original runs, then their reproductions in the same order.",
+        )
+    measures = several.measures(DEFAULT_MEASURES)
+    judgments, opened = several.read(files)
+    every: list[Any] = files if opened is None else [*opened]
+    judgments = None if opened is None else judgments
+    other = None if other_qrels is None else data.read_qrels(other_qrels, judging.duplicates)
+    chosen: Any = {**settings.unusual(), **several.options, "other_qrels": other}
+    show(reproduce(judgments, every[:half], every[half:], measures, **chosen), form)

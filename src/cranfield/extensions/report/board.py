@@ -1,0 +1,244 @@
+"""The leaderboard as HTML, which needs no script: a table with a picture of the intervals."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cranfield.comparison.result import Pair, Result, System
+from cranfield.comparison.tables import told_by
+from cranfield.extensions.report.axis import Axis, share
+from cranfield.extensions.report.digits import change, digits, interval, short
+from cranfield.extensions.report.element import NOTHING, Markup, element, joined, name_of
+from cranfield.extensions.report.evidence import Evidence
+from cranfield.lazy import cached_property
+from cranfield.render.numbers import percent, probability, share_of
+
+_ROW = 36  # pixels
+_MARKS = {
+    "better": ("up", "▲", "significantly better"),
+    "worse": ("down", "▼", "significantly worse"),
+    None: ("none", "○", "no evidence of a difference"),
+}
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The head of a column: its words, its classes, and what the script sorts it by."""
+
+    text: str | Markup
+    classes: str
+    key: str | None = None
+    title: str | None = None
+
+    @property
+    def cell(self) -> Markup:
+        """The cell of the head."""
+        shown = element("abbr", self.text, title=self.title) if self.title else self.text
+        return element("th", shown, scope="col", class_=self.classes, data_key=self.key)
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """The leaderboard of the first measure."""
+
+    evidence: Evidence
+
+    @cached_property
+    def result(self) -> Result:
+        """What is shown."""
+        return self.evidence.found[self.evidence.measures[0]]
+
+    @cached_property
+    def axis(self) -> Axis:
+        """The axis of the intervals."""
+        ends = ((one.mean, one.low, one.high) for one in self.result.systems)
+        return Axis.around(end for three in ends for end in three if end is not None)
+
+    @property
+    def markup(self) -> Markup:
+        """The table."""
+        pairs = self.evidence.against_baseline(self.result.measure)
+        rows = (
+            self._row(place, one, pairs.get(one.name))
+            for place, one in enumerate(self.result.ordered, 1)
+        )
+        caption = element("caption", self._caption, class_="sr")
+        head = element("thead", element("tr", *(one.cell for one in self._headings)))
+        return element("table", caption, head, element("tbody", *rows), class_="board", id="board")
+
+    @property
+    def _caption(self) -> str:
+        level = percent(1 - self.evidence.found.settings.alpha)
+        said = f"Systems by their means, with {level} intervals"
+        base = self.evidence.baseline
+        return said if base is None else f"{said} and the difference from {base}"
+
+    @property
+    def _headings(self) -> Iterator[Heading]:
+        evidence, result, base = self.evidence, self.result, self.evidence.baseline
+        level = percent(1 - evidence.found.settings.alpha)
+        yield Heading("#", "n rank", "rank")
+        yield Heading("System", "l", "name")
+        yield Heading(self._ticks, "plot")
+        yield Heading(result.measure, "n", "mean")
+        yield Heading(f"{level} interval", "n wide", "low")
+        if base is not None:
+            title = "compared with the baseline: difference, or ratio of geometric means"
+            yield Heading(joined(["vs ", name_of(base, 24)]), "n vs", "diff", title)
+            if evidence.found.settings.test != "bayes":
+                of = f"of the {result.comparisons:,} comparisons with the baseline"
+                told = told_by(result, evidence.found.settings)
+                yield Heading(told, "n wide", "p_adjusted", of)
+            yield from (Heading(*one) for one in self._probabilities)
+            yield Heading("W / T / L", "wtl mid", "wins", "queries better, the same, worse")
+        elif result.letters is not None and len(result.systems) > 1:
+            title = "systems that share a letter do not differ significantly"
+            yield Heading("Letters", "l letters", "letters", title)
+        if self._knows_judged:
+            title = "how much of what the measure looks at is judged"
+            yield Heading("Judged", "n wide", "judged", title)
+        if len(result.systems) > 1:
+            yield Heading(element("span", "A B", title="compare"), "pick js")
+
+    @property
+    def _probabilities(self) -> Sequence[tuple[str, str, str, str]]:
+        """The columns of the probability that a system is better than the baseline, or the same."""
+        pairs, rope = self.result.pairs, self.evidence.found.settings.rope
+        if all(one.probability_better is None for one in pairs):
+            return []
+        better = "P(better)", "n wide", "better", "probability that it is better than the baseline"
+        same = "P(same)", "n wide", "same", f"probability that it is within {rope or 0:g} of it"
+        return [better, same] if rope else [better]
+
+    @property
+    def _knows_judged(self) -> bool:
+        return any(one.judged is not None for one in self.result.systems)
+
+    @property
+    def _ticks(self) -> Markup:
+        texts = (
+            element("text", short(one), x=self.axis.at(one), y=11, class_="tick")
+            for one in self.axis.ticks
+        )
+        axis = element("svg", *texts, height=16, width="100%", aria_hidden="true")
+        return joined([axis, element("span", "Mean and interval", class_="sr")])
+
+    def _row(self, place: int, system: System, pair: Pair | None) -> Markup:
+        alike = system.name in self.evidence.alike(self.result.measure)
+        number_of_it = self.evidence.systems.index(system.name)
+        return element(
+            "tr",
+            element("td", f"{place}", class_="n mut rank"),
+            self._name(system, alike),
+            element("td", self._picture(system), class_="plot"),
+            self._mean(system),
+            element("td", _interval(system), class_="n wide mut"),
+            *self._beside_baseline(pair),
+            *self._letters(number_of_it),
+            *self._judged(system),
+            *self._choice(system, number_of_it),
+            data_s=number_of_it,
+        )
+
+    def _name(self, system: System, alike: bool) -> Markup:
+        name = element("span", name_of(system.name), class_="nm", title=system.name[:300])
+        title = "no evidence of a difference from the first, by the test of all pairs"
+        mark = element("span", "≈1", class_="eq", title=title) if alike else NOTHING
+        return element("th", name, mark, scope="row", class_="l")
+
+    def _mean(self, system: System) -> Markup:
+        best = system.mean == self.result.ordered[0].mean and len(self.result.systems) > 1
+        shown = digits(system.mean)
+        return element("td", shown, class_="n v best" if best else "n v", data_v=repr(system.mean))
+
+    def _picture(self, system: System) -> Markup:
+        """Return a system's mean and interval on the axis, with the baseline's through all rows."""
+        marks = [_upright(self.axis.at(one), "grid") for one in self.axis.ticks]
+        base = next(
+            (one for one in self.result.systems if one.name == self.evidence.baseline), None
+        )
+        if base is not None:
+            marks.append(_upright(self.axis.at(base.mean), "base"))
+        if system.low is not None and system.high is not None:
+            width = share(system.high - system.low, self.axis.high - self.axis.low)
+            x = self.axis.at(system.low)
+            marks.append(element("rect", x=x, width=width, y=14, height=8, rx=4, class_="ci"))
+        marks.append(element("circle", cx=self.axis.at(system.mean), cy=18, r=4.5, class_="dot"))
+        return element("svg", *marks, height=_ROW, width="100%", aria_hidden="true")
+
+    def _beside_baseline(self, pair: Pair | None) -> Iterator[Markup]:
+        """Yield the cells of a system's pair with the baseline."""
+        if self.evidence.baseline is None:
+            return
+        has_p = self.evidence.found.settings.test != "bayes"
+        if pair is None:
+            yield element("td", element("span", "baseline", class_="mut"), class_="n vs")
+            yield from [element("td", class_="n wide")] * (has_p + len(self._probabilities))
+            yield element("td", class_="wtl mid")
+            return
+        word, sign, title = _MARKS[pair.verdict]
+        mark = element("span", sign, class_=word, title=title)
+        value = pair.ratio if pair.scale == "ratio" else pair.difference
+        yield element("td", change(pair), " ", mark, class_="n vs", data_v=repr(value))
+        if has_p:
+            p = pair.p_adjusted
+            yield element(
+                "td", probability(p), class_="n wide", data_v=None if p is None else repr(p)
+            )
+        values = (pair.probability_better, pair.probability_same)
+        for value, _ in zip(values, self._probabilities, strict=False):
+            yield element("td", digits(value, 2), class_="n wide", data_v=repr(value))
+        yield element("td", _won(pair), class_="wtl mid")
+
+    def _letters(self, number_of_it: int) -> Sequence[Markup]:
+        letters = self.result.letters
+        if self.evidence.baseline is not None or letters is None or len(letters) < 2:
+            return []
+        return [element("td", letters[number_of_it], class_="l letters")]
+
+    def _judged(self, system: System) -> Sequence[Markup]:
+        if not self._knows_judged:
+            return []
+        if system.judged is None:
+            return [element("td", class_="n wide")]
+        shown, title = share_of(system.judged), "much less judged than another system"
+        little = system.little_judged
+        mark = element(
+            "span", shown, class_="warn" if little else None, title=title if little else None
+        )
+        return [element("td", mark, class_="n wide", data_v=repr(system.judged))]
+
+    def _choice(self, system: System, number_of_it: int) -> Sequence[Markup]:
+        """Return the cell in which a reader chooses a system as A, or as B."""
+        if len(self.result.systems) == 1:
+            return []
+        labels = (
+            element(
+                "label",
+                element("span", f"{side}: ", name_of(system.name, 80), class_="sr"),
+                element("input", type="radio", name=f"side-{side.lower()}", value=number_of_it),
+            )
+            for side in ("A", "B")
+        )
+        return [element("td", *labels, class_="pick js")]
+
+
+def _upright(x: str, kind: str) -> Markup:
+    return element("line", x1=x, x2=x, y1=0, y2="100%", class_=kind)
+
+
+def _interval(system: System) -> str:
+    if system.low is None or system.high is None:
+        return ""
+    return interval(system.low, system.high)
+
+
+def _won(pair: Pair) -> Markup:
+    """Return the queries won, tied and lost: a bar of their shares, and the numbers."""
+    bars, x = [], 0
+    for n, kind in ((pair.wins, "fa"), (pair.ties, "ft"), (pair.losses, "fb")):
+        bars.append(
+            element("rect", x=share(x, pair.n), width=share(n, pair.n), height=8, class_=kind)
+        )
+        x += n
+    bar = element("svg", *bars, width="100%", height=8, aria_hidden="true")
+    return joined([bar, element("span", f"{pair.wins} / {pair.ties} / {pair.losses}")])

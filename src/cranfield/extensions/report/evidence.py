@@ -1,0 +1,73 @@
+"""Evidence: all that a page shows, computed once; the page's parts only put it into words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.result import Pair
+from cranfield.extensions.report.rankings import EmbeddedRankings
+from cranfield.extensions.report.sheets import Sheets
+from cranfield.formats.source import Source
+from cranfield.notes import Note
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a page was made: the command and the files that scores come from, as far as stated."""
+
+    command: str | None
+    inputs: Sequence[Source]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What was compared, against a baseline and in all pairs, and what the page needs beside it.
+
+    Without a baseline, `found` and `pairs` are the same comparison.
+    """
+
+    found: Comparison
+    pairs: Comparison
+    title: str
+    made: Made
+    query_texts: Mapping[str, str] | None
+    depth: int
+    rankings: EmbeddedRankings | None
+    cutoffs: Mapping[str, Any] | None
+    recall: Mapping[str, Any] | None
+    judged: Mapping[str, Any] | None
+    sheets: Sheets | None
+    notes: Sequence[Note]
+
+    @property
+    def systems(self) -> Sequence[str]:
+        """The names of the systems, in the order in which they were given."""
+        return self.found.aligned.names
+
+    @property
+    def measures(self) -> Sequence[str]:
+        """The measures, the first of which is shown first."""
+        return self.found.aligned.measures
+
+    @property
+    def query_ids(self) -> Sequence[str]:
+        """The queries, in the order of their ids' bytes."""
+        return self.found.aligned.query_ids
+
+    @property
+    def baseline(self) -> str | None:
+        """The baseline, None where all pairs are compared, or where there is one system only."""
+        return self.found.settings.baseline if len(self.systems) > 1 else None
+
+    def against_baseline(self, measure: str) -> Mapping[str, Pair]:
+        """Return the pair of each system with the baseline; empty without one."""
+        if self.baseline is None:
+            return {}
+        return {pair.system: pair for pair in self.found[measure].pairs}
+
+    def alike(self, measure: str) -> list[str]:
+        """Return the systems that do not differ significantly from the first, by all pairs."""
+        result = self.pairs[measure]
+        first, *others = result.ordered
+        return [one.name for one in others if result.between(one.name, first.name)[1] is None]

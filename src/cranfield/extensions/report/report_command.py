@@ -1,0 +1,116 @@
+"""`cranfield report QRELS RUN...`."""
+
+from typing import Any
+
+import click
+
+from cranfield.cli import flags
+from cranfield.cli.several import Comparing, comparing_options
+from cranfield.cli.terminal import (
+    doc_texts_option,
+    note,
+    query_texts_option,
+    refuse_outputs,
+    say_notes,
+)
+from cranfield.comparison.comparison import Comparison
+from cranfield.errors import OptionError, printable
+from cranfield.extensions.report.rankings import BUDGET, DEPTH
+from cranfield.extensions.report.report import DEEPEST, report
+from cranfield.extensions.report.sheets import QUERIES
+from cranfield.options import whole
+
+_DEFAULT = "report.html"
+
+
+def html_name(_: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    """Check the name of the file before anything is read."""
+    if path not in ("-", None) and not path.lower().endswith((".html", ".htm")):
+        typed = f"{option.opts[0]} {printable(path)}"
+        raise OptionError(f"{typed}: a report is a page: name a file .html")
+    return path
+
+
+output_option = flags.option(
+    "-o",
+    "--output",
+    group="Output",
+    metavar="FILE",
+    default=_DEFAULT,
+    show_default=True,
+    callback=html_name,
+    help="The page to write; `-` is the standard output.",
+)
+
+
+@flags.command("report")
+def command(
+    qrels: str = flags.argument(),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
+    comparing: Comparing = comparing_options,
+    query_texts: str | None = query_texts_option,
+    doc_texts: str | None = doc_texts_option,
+    title: str | None = flags.option(
+        group="Output", metavar="TEXT", help="What the page is called."
+    ),
+    ranks: int = flags.checked(
+        whole(1, DEEPEST),
+        group="Output",
+        type=int,
+        default=DEPTH,
+        show_default=True,
+        help="How many documents of each system to show for a query.",
+    ),
+    worksheets: int = flags.checked(
+        whole(0),
+        group="Output",
+        type=int,
+        default=QUERIES,
+        show_default=True,
+        help="For how many queries to show what `cranfield explain` prints, for the best system "
+        "and the baseline.",
+    ),
+    budget: int = flags.checked(
+        whole(0),
+        group="Output",
+        type=int,
+        metavar="BYTES",
+        default=BUDGET,
+        show_default=True,
+        help="How many bytes the rankings with their texts may take. If not all fit, the queries "
+        "on which scores differ most are shown.",
+    ),
+    output: str = output_option,
+) -> None:
+    """Make one page to look at: tables, charts, and the rankings of every query side by side.
+
+    The page is one file, which opens in any browser, loads nothing and sends nothing. Systems are
+    compared as `cranfield compare` compares them, with the first, or with --baseline.
+
+    \b
+    cranfield report demo/qrels.txt demo/*.run -m "nDCG@10 AP"
+    cranfield report demo/qrels.txt demo/*.run --topics demo/queries.tsv
+    cranfield report demo/rag.json demo/rag-new.json -m recall@5
+    """  # noqa: D301 - click's mark for lines to keep
+    refuse_outputs([output])
+    found = comparing.compared(qrels, runs)
+    write_report(
+        found,
+        output,
+        title=title,
+        query_texts=query_texts,
+        doc_texts=doc_texts,
+        depth=ranks,
+        worksheets=worksheets,
+        budget=budget,
+        inputs=(qrels, *runs) if comparing.saved else (),
+    )
+
+
+def write_report(found: Comparison, path: str, **how: Any) -> None:
+    """Write the report of a comparison; print its warnings, and where it is."""
+    page = report(found, command=flags.typed(), **how)
+    page.save(path)
+    say_notes(one for one in page.notes if one.is_grave)
+    if path != "-":
+        note(f"wrote {path}: open it in a browser")

@@ -1,0 +1,92 @@
+"""`cranfield table QRELS RUN...`: the table of a paper."""
+
+from dataclasses import replace
+
+from cranfield.cli import flags
+from cranfield.cli.data import refuse_two_inputs
+from cranfield.cli.several import Comparing, collections_option, comparing_options, place_of
+from cranfield.cli.terminal import Format, format_option, say_notes, show
+from cranfield.errors import OptionError
+from cranfield.extensions.report.paper_table import Paper, paper_table
+from cranfield.render.shown import ROWS
+
+
+@flags.command("table")
+def command(
+    qrels: str | None = flags.argument(required=False),
+    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="[RUN]..."),
+    collections: tuple[str, ...] = flags.option(
+        "--collection",
+        multiple=True,
+        metavar="NAME=FILE",
+        help="A group of columns for a collection: FILE has its saved scores of every query, as "
+        "`cranfield evaluate QRELS RUN... -q -o FILE` writes them. May be repeated; in place of "
+        "QRELS and RUN.",
+    ),
+    several: str | None = collections_option,
+    comparing: Comparing = comparing_options,
+    paper: Paper = flags.family(
+        Paper,
+        without=("percent",),  # which saved scores have, too
+        group="Output",
+        caption={"metavar": "TEXT"},
+        label={"metavar": "KEY"},
+    ),
+    form: Format = format_option,
+) -> None:
+    """Make the table of a paper: systems by measures, marked by a test.
+
+    The best value of each measure is bold, the second underlined. With --all-pairs, superscript
+    letters name the systems that a value is significantly better than; else daggers mark what
+    differs from the first system, or --baseline. The caption names the test, its correction and the
+    number of queries. With --percent, measures between 0 and 1 are in percent: 51.2 for 0.512.
+    Files and statistics are those of `cranfield compare`.
+
+    \b
+    cranfield table demo/qrels.txt demo/*.run -m 'nDCG@10 AP' -o results.tex
+    cranfield table demo/qrels.txt demo/*.run --all-pairs --format latex
+    cranfield evaluate demo/qrels.txt demo/*.run -m AP -q -o one.json
+    cranfield table --collection Demo=one.json
+    """  # noqa: D301 - click's mark for lines to keep
+    flags.refuse_options(
+        {"slices", "bounds"}, "does not apply to this table, only to `cranfield compare`"
+    )
+    paper = replace(paper, percent=comparing.alignment.percent)
+    comparing = replace(comparing, saved=comparing.saved or bool(collections))
+    if not comparing.saved:
+        comparing = replace(comparing, alignment=replace(comparing.alignment, percent=False))
+    if several is not None:
+        if qrels is not None or collections:
+            raise OptionError(
+                "--collections takes the place of QRELS, RUN and --collection: leave these out"
+            )
+        found = paper_table(comparing.over(several), **paper.unusual())
+    elif collections:
+        if qrels is not None:
+            raise OptionError("--collection takes the place of QRELS and RUN: leave these out")
+        files = dict(map(_named, collections))
+        if len(files) < len(collections):
+            raise OptionError("--collection: two have the same name")
+        refuse_two_inputs(*files.values())
+        for path in form.outputs:
+            if place_of(path, [*files.values()]) is not None:
+                raise OptionError(f"-o {path}: is read by this command; name another file")
+        by_name = {name: comparing.compared(path, ()) for name, path in files.items()}
+        found = paper_table(by_name, **paper.unusual())
+    elif qrels is None:
+        raise OptionError(
+            "state QRELS and RUN..., --collection NAME=FILE, or --collections DIR|FILE"
+        )
+    else:
+        found = paper_table(comparing.compared(qrels, runs), **paper.unusual())
+    show(found, form)
+    if form.name not in (*ROWS, "json"):  # there is nothing below the table
+        say_notes(one for one in found.notes if one.is_grave or one.code in ("texts", "percent"))
+
+
+def _named(text: str) -> tuple[str, str]:
+    """Return the name and the file of NAME=FILE."""
+    name, equals, path = text.partition("=")
+    if not equals or not name.strip() or not path:
+        raise OptionError(f"--collection {text}: expected NAME=FILE, as in 'DL 2019=dl19.json'")
+    return name.strip(), path

@@ -1,0 +1,476 @@
+"""Spark: judgments and runs that are DataFrames, evaluated where they are.
+
+`evaluate` returns a DataFrame with a row for each query; `summarize` and `compare` make means,
+intervals and tests of it. All three are lazy, as Spark is: every action on a result computes it
+again, so that the scores of queries are best written to a table first.
+
+Rows are dealt to buckets by the hash of their query, and each bucket is evaluated by the functions
+that `cranfield.evaluate` uses, on one core. So each query's score has the bits that it has on one
+machine, and exact sums give the same means for any number of partitions. Only `mapInArrow` and
+`applyInArrow` are used, which work under Spark Connect, too.
+"""
+
+import json
+import math
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+from cranfield.data.judge import judge
+from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.qrels import Qrels
+from cranfield.data.relevance import no_judgment
+from cranfield.data.run import Run
+from cranfield.data.run_notes import nothing_judged
+from cranfield.data.spelling import affix_of
+from cranfield.errors import CranfieldWarning, InputError, MeasureError, OptionError, one_of
+from cranfield.extensions.scale.tally import depends_on_top
+from cranfield.extensions.scale.tasks import (
+    ANSWERED,
+    BUCKET,
+    QUERY,
+    Names,
+    Task,
+    of_bucket,
+    of_partition,
+    rows_of_arrays,
+)
+from cranfield.extensions.scale.totals import MEASURE, ROLE, column, compare, quoted, summarize
+from cranfield.formats.block import Errors, LeftOut, Role, check_errors
+from cranfield.formats.columns import IDS, ColumnsLike, ColumnsOfBoth, What, plain_name
+from cranfield.formats.fields import Fields, fields_of
+from cranfield.formats.header import columns_for, columns_for_side, list_columns, take_columns
+from cranfield.formats.systems import SYSTEMS
+from cranfield.measures import Measure
+from cranfield.options import checked, level, refuse_others, takes, whole
+from cranfield.scoring.evaluate import DEFAULT_MEASURES, MeasuresLike, measures_of
+from cranfield.version import __version__
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["compare", "evaluate", "summarize"]
+
+_USUAL = DEFAULT_MEASURES.removesuffix(" Judged@10")
+_ROWS_IN_BUCKET = 1_000_000
+_DOCUMENTS_IN_ARRAY = 100  # about as many, as recommenders return
+_ROWS_WORTH_A_BUCKET = 20_000  # with fewer, starting a task takes longer than its work
+_JUDGMENTS_TRIED_FIRST = 1_000  # are looked for in a run before all are
+_ROWS_LOOKED_AT = 10_000  # of each side, for the reason why nothing is shared
+
+
+# ---- evaluate -----------------------------------------------------------------------------------
+
+
+@takes(Judging)
+def evaluate(
+    qrels: "DataFrame",
+    run: "DataFrame | MeasuresLike | None" = None,
+    measures: MeasuresLike = _USUAL,
+    *,
+    by: str | None = None,
+    systems: Sequence[str] | None = None,
+    keep: str | Sequence[str] = (),
+    columns: ColumnsOfBoth | None = None,
+    errors: Errors = "strict",
+    top_grade: float | None = None,
+    buckets: int | None = None,
+    names: Names = "plain",
+    **judging: Unpack[JudgingOptions],
+) -> "DataFrame":
+    """Return a DataFrame with the scores of each query, computed by Spark.
+
+    Its columns are the system (with `by`), `query_id`, what `keep` names, `answered` (whether the
+    run has the query), and one for each measure. It is lazy: write it to a table before it is used
+    twice. Spark jobs look at once for what the two sides have in common, and count what they have
+    not. docs/background/scale.md has an example.
+
+    Args:
+        qrels: judgments, with columns such as query_id, doc_id and relevance, found by their names
+            as everywhere. A column of arrays holds several documents. Or a table with the expected
+            and the retrieved documents of each query in arrays; then there is no `run`.
+        run: what was retrieved, with columns such as query_id, doc_id and score or rank; or, where
+            there is none, the measures.
+        measures: names or Measure values, as `cranfield.evaluate` takes them.
+        by: the column of the run with the name of the system, if it holds several. Every system
+            has a row for every query that is averaged.
+        systems: all the names in that column. None: a Spark job looks for them.
+        keep: columns of the judgments to keep, which have one value for each query, as its type.
+        columns: which column is which, where that cannot be told by their names, as in
+            `cranfield.evaluate`.
+        errors: "strict" ends the job at the first row that cannot be used; "skip" leaves such rows
+            out.
+        top_grade: the highest grade. None: a Spark job looks for it, if a measure depends on it.
+        buckets: into how many parts the queries are divided; each is held in memory by one task.
+            None: one for a million rows of the run, which a Spark job counts.
+        names: "plain" names columns as measures are written, nDCG@10; "safe" with letters, digits
+            and _ alone, for tables that take nothing else.
+        **judging: each option of `Judging`; not order="given", as Spark keeps no order of rows.
+
+    Raises:
+        InputError: a column is missing or of another type, or there is no judgment. What is wrong
+            with rows is raised by the action that reads them, and names query and document.
+        NothingSharedError: a system shares no query with the judgments, or ids are spelt otherwise.
+        MeasureError: a measure that does not exist, or is declared where no other machine finds it.
+        OptionError: an option with a value that is not one of its choices.
+
+    """
+    refuse_others(evaluate, judging)
+    check_errors(errors)
+    one_of("names", names, ("plain", "safe"))
+    how = Judging(**judging)
+    if isinstance(run, str | Measure | list | tuple):
+        run, measures = None, run  # type: ignore[assignment] # measures in the place of the run
+    if not all(hasattr(frame, "mapInArrow") for frame in (qrels, qrels if run is None else run)):
+        raise InputError("Spark DataFrames are needed: cranfield.evaluate takes what is in memory")
+    wanted = measures_of(measures)
+    _check_found_elsewhere(wanted)
+    keep = (keep,) if isinstance(keep, str) else tuple(keep)
+    if top_grade is not None:
+        top_grade = checked("top_grade", top_grade, level())
+    task = Task(wanted, how, errors, __version__, keep=keep, names=names, top_grade=top_grade)
+    if run is None:
+        if by is not None or systems is not None:
+            raise OptionError("by and systems are for a run of its own: the table has one system")
+        return _of_arrays(qrels, task, columns)
+    assert hasattr(run, "mapInArrow")  # noqa: S101 - a DataFrame
+    if how.order == "given":
+        raise OptionError("order='given': Spark keeps no order of rows; rank by a score or a rank")
+    judged = _Side.of(qrels, What.QRELS, columns_for(columns, What.QRELS), errors, keep, ())
+    ranked = _Side.of(run, What.RUN, columns_for(columns, What.RUN), errors, (), [by] if by else ())
+    if top_grade is None and any(map(depends_on_top, wanted)):
+        top_grade = judged.highest_grade()
+    if by is not None and systems is None:
+        systems = ranked.systems(by, errors)
+    n_buckets = ranked.n_buckets() if buckets is None else checked("buckets", buckets, whole(1))
+    task = replace(
+        task,
+        judged=judged.stated,
+        ranked=ranked.stated,
+        query=(judged.query, ranked.query),
+        by=by,
+        systems=tuple(systems or ()),
+        top_grade=top_grade,
+    )
+    _refuse_strangers(judged, ranked, systems or [_ALONE])
+    scores = _in_buckets(judged, ranked, n_buckets, task)
+    return _with_counts(scores, judged, ranked, systems or [_ALONE])
+
+
+def _check_found_elsewhere(measures: Iterable[Measure]) -> None:
+    """Raise MeasureError for a measure that is declared in the program itself."""
+    for one in measures:
+        if one.definition.module == "__main__":
+            raise MeasureError(
+                f"{one.name} is declared in the program itself, which the machines of Spark do not "
+                "import: declare it in a module that is installed there, or added to the session"
+            )
+
+
+_ALONE = "run"  # the name of a run of one system
+_WHOLE = r"tinyint|smallint|int|bigint"
+_IDS = rf"{_WHOLE}|(string|(var)?char).*|binary|decimal\(\d+,0\)", "text or whole numbers"
+_NUMBERS = rf"{_WHOLE}|float|double|boolean|decimal\(.*\)", "numbers"
+_FAULT_OF_ID = "{0} IS NULL OR CAST({0} AS string) = ''".format
+_FAULT_OF_NUMBER = "{0} IS NULL OR isnan(CAST({0} AS double))".format
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Side:
+    """The DataFrame of one side, with the columns that are needed.
+
+    `rows` has the columns `system`, `query` and `docs` (an array of ids), all texts, and `is_lost`:
+    whether errors="skip" leaves the row out.
+    """
+
+    data: "DataFrame"
+    rows: "DataFrame"
+    query: str
+    doc: str
+    grade: str | None
+    stated: ColumnsLike | None
+    has_arrays: bool  # of documents: a row is a query
+
+    @classmethod
+    def of(
+        cls,
+        data: "DataFrame",
+        what: What,
+        stated: ColumnsLike | None,
+        errors: Errors,
+        keep: Sequence[str],
+        by: Sequence[str],
+    ) -> "_Side":
+        """Find the columns, by their names or as stated; InputError for one that is missing.
+
+        Or for one of another type. Without `by`, columns that may be those of systems stay, too.
+        """
+        for name in (*keep, *by):
+            if name not in data.columns:
+                problem = f"has no column {name!r}; it has {', '.join(data.columns)}"
+                raise InputError(problem, source=what.called, kind="columns")
+        names = [name for name in data.columns if name not in {*keep, *by}]
+        fields, known = _fields(data, names, what, stated)
+        every = [*names, *fields]
+        arrays = {name for name, kind in data.dtypes if kind.startswith("array")}.union(fields)
+        cells: list[object] = [[] if name in arrays else None for name in every]
+        found = take_columns(every, what, known, what.called, cells.__getitem__)
+        lists = list_columns(every, found, what, known, cells.__getitem__)
+        taken = lists or {role: every[at] for role, at in found.items()}
+        places = {role: fields.get(name, (name,)) for role, name in taken.items()}
+        paths = [".".join(map(quoted, place)) for place in places.values()]
+        faults = []
+        for role, path, (_, kind) in zip(taken, paths, data.selectExpr(*paths).dtypes, strict=True):
+            is_array = role != "query" and taken[role] in arrays
+            _check_kind(role, taken[role], kind, what.called, is_array and bool(lists))
+            if errors == "skip" and (role != "rank" or "score" not in taken):
+                fault = _FAULT_OF_ID if role in IDS else _FAULT_OF_NUMBER
+                faults.append(f"exists({path}, x -> {fault('x')})" if is_array else fault(path))
+        used = dict.fromkeys(place[0] for place in places.values())
+        if not by:
+            used |= dict.fromkeys(name for name in names if plain_name(name) in SYSTEMS)
+        query, doc = paths[:2]
+        docs = f"split({doc}, ';')" if lists else f"array({doc})"
+        docs = doc if taken["doc"] in arrays else docs
+        rows = data.selectExpr(
+            f"CAST({quoted(by[0]) if by else repr(_ALONE)} AS string) AS system",
+            f"CAST({query} AS string) AS query",
+            f"CAST({docs} AS array<string>) AS docs",
+            # A list that is null holds no judgment, or is that of a query without an answer.
+            f"coalesce({' OR '.join(faults) or 'false'}, {what is What.QRELS}) AS is_lost",
+        )
+        if what is What.QRELS and rows.where("NOT is_lost").isEmpty():
+            raise no_judgment(None, LeftOut())
+        return cls(
+            data=data.select(*map(column, (*used, *keep, *by))),
+            rows=rows,
+            query=taken["query"],
+            doc=taken["doc"],
+            grade=None if lists else taken.get("grade"),
+            stated=stated,
+            has_arrays=bool(lists),
+        )
+
+    def highest_grade(self) -> float:
+        """Return the highest grade, by a Spark job."""
+        if self.grade is None:
+            raise OptionError("top_grade: state the highest grade, on which a measure depends")
+        highest = f"max(try_cast({quoted(self.grade)} AS double))"  # "10" is above "9"
+        (row,) = self.data.selectExpr(highest).collect()
+        return float(checked("top_grade", max(row[0] or 0.0, 0.0), level()))
+
+    def systems(self, by: str, errors: Errors) -> list[str]:
+        """Return the systems of a run, by a Spark job; InputError for rows that have none."""
+        found = [row[0] for row in self.data.select(column(by)).distinct().collect()]
+        named = sorted(str(one) for one in found if one is not None)
+        if len(named) < len(found) and errors == "strict":
+            raise InputError(
+                f"the run has rows without a system: {by} is null",
+                hint="errors='skip' leaves them out.",
+            )
+        if not named:
+            raise InputError(f"the run has no system in {by}: state systems=[...] if it is empty")
+        return named
+
+    def n_buckets(self) -> int:
+        """Return into how many buckets the rows are divided, by a Spark job that counts them."""
+        rows = int(self.data.count()) * (_DOCUMENTS_IN_ARRAY if self.has_arrays else 1)
+        usual = int(self.data.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        few = min(usual, math.ceil(rows / _ROWS_WORTH_A_BUCKET))
+        return max(1, few, math.ceil(rows / _ROWS_IN_BUCKET))
+
+
+def _check_kind(role: Role, name: str, kind: str, called: str, has_lists: bool) -> None:
+    """Raise InputError unless a column, or its arrays, has ids or numbers; `kind` is SQL's word."""
+    cell = kind.removeprefix("array<").removesuffix(">") if has_lists else kind
+    pattern, expected = _IDS if role in IDS else _NUMBERS
+    if not re.fullmatch(pattern, cell):
+        casts = ("long", "string") if role in IDS else ("double",)
+        remedies = (f'.cast("{kind.replace(cell, cast)}")' for cast in casts)
+        raise InputError(
+            f"column {name!r} holds {kind:.80}, expected {expected}",
+            source=called,
+            hint="explode makes a row of each element."
+            if cell.startswith("array")
+            else f"Cast it before: {' or '.join(remedies)}",
+            kind="columns",
+        )
+
+
+def _fields(
+    data: "DataFrame", names: Sequence[str], what: What, stated: ColumnsLike | None
+) -> tuple[Fields, ColumnsLike | None]:
+    """Return the fields of structs in arrays, and which column is which: see `fields_of`."""
+    from pyspark.sql.types import ArrayType, StructType
+
+    several = {
+        one.name: one.dataType.elementType.names
+        for one in data.schema
+        if isinstance(one.dataType, ArrayType) and isinstance(one.dataType.elementType, StructType)
+    }
+    return fields_of(names, several, what, stated)
+
+
+def _in_buckets(judged: _Side, ranked: _Side, n_buckets: int, task: Task) -> "DataFrame":
+    """Return the scores, computed bucket by bucket."""
+    from pyspark.sql import functions
+
+    schema = _schema(task, judged.data)
+    sides = []
+    types = {dict(side.data.dtypes)[side.query] for side in (judged, ranked)}
+    for side in (judged, ranked):
+        query = column(side.query)
+        if len(types) > 1:  # 7 and "7" are one query
+            query = query.cast("string")
+        bucket = functions.pmod(functions.xxhash64(query), functions.lit(n_buckets))
+        sides.append(side.data.withColumn(BUCKET, bucket))
+    left, right = (side.groupBy(BUCKET) for side in sides)
+    together = left.cogroup(right)
+    if _has_cogroup(together):
+        return together.applyInArrow(partial(of_bucket, task), schema)
+    return _united(sides, n_buckets).mapInArrow(partial(of_partition, task), schema)
+
+
+def _has_cogroup(together: Any) -> bool:
+    """Tell whether two sides can be given to a function as Arrow tables: from Spark 4 on."""
+    return hasattr(together, "applyInArrow")
+
+
+def _united(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
+    """Return both sides as one DataFrame of pairs, whose partitions are buckets."""
+    from pyspark.sql import functions
+
+    structs = []
+    for side, name in zip(sides, ("judged", "ranked"), strict=True):
+        fields = (column(field) for field in side.columns if field != BUCKET)
+        structs.append(side.select(BUCKET, functions.struct(*fields).alias(name)))
+    judged, ranked = structs
+    pairs = judged.unionByName(ranked, allowMissingColumns=True)
+    return pairs.repartition(n_buckets, column(BUCKET))
+
+
+def _schema(task: Task, judged: "DataFrame") -> Any:
+    """Return the columns of the scores."""
+    from pyspark.sql.types import BooleanType, DoubleType, StringType, StructField, StructType
+
+    kept = {one.name: one.dataType for one in judged.schema}
+    fields = [StructField(QUERY, StringType())]
+    if task.by is not None:
+        fields.insert(0, StructField(task.by, StringType(), metadata={ROLE: "system"}))
+    for name in task.keep:
+        if kept[name].typeName() in ("array", "map", "struct", "variant"):
+            raise OptionError(
+                f"keep: column {name!r} holds an {kept[name].simpleString():.60}: keep columns of "
+                "single values, and join others to the scores"
+            )
+        fields.append(StructField(name, kept[name]))
+    fields.append(StructField(ANSWERED, BooleanType()))
+    measure_of_column: dict[str, Measure] = {}
+    for measure, name in zip(task.measures, task.columns, strict=True):
+        if (first := measure_of_column.setdefault(name, measure)) is not measure:
+            raise OptionError(
+                f"{first} and {measure} would both be column {name!r}: evaluate them separately, "
+                "or with names='plain'"
+            )
+        kind = StringType() if measure.definition.is_text else DoubleType()
+        fields.append(StructField(name, kind, metadata={MEASURE: str(measure)}))
+    twice = [name for name in task.keep if name in {QUERY, ANSWERED, task.by, *task.columns}]
+    if twice:
+        raise OptionError(f"keep: the scores have a column {twice[0]!r}, too: rename it before")
+    return StructType(fields)
+
+
+# ---- a table of arrays --------------------------------------------------------------------------
+
+
+def _of_arrays(data: "DataFrame", task: Task, columns: ColumnsOfBoth | None) -> "DataFrame":
+    """Return the scores of a table with a row for each query, batch by batch; nothing is moved."""
+    measure = next(filter(depends_on_top, task.measures), None)
+    if measure is not None and task.top_grade is None:
+        raise OptionError(f"{measure} depends on the highest grade: state it, top_grade=3")
+    judged, ranked = (
+        _Side.of(data, what, columns_for_side(columns, what), task.errors, task.keep, ())
+        for what in (What.QRELS, What.RUN)
+    )
+    if not (judged.has_arrays and ranked.has_arrays) or judged.doc == ranked.doc:
+        raise InputError(
+            "a table alone has the expected and the retrieved documents of each query in arrays; "
+            "judgments and a run with a row for each document are two DataFrames"
+        )
+    _refuse_mixture(judged)
+    _refuse_strangers(judged, ranked, [_ALONE])
+    scores = data.mapInArrow(partial(rows_of_arrays, task, columns), _schema(task, data))
+    return _with_counts(scores, judged, ranked, [_ALONE])
+
+
+def _refuse_mixture(table: _Side) -> None:
+    """Raise InputError for a query with lists of two systems, which a Spark job looks for."""
+    from pyspark.sql import functions
+
+    for name in table.data.columns:
+        if plain_name(name) in SYSTEMS and name != table.query:
+            ends = functions.min(column(name)), functions.max(column(name))
+            queries = table.data.groupBy(column(table.query)).agg(*ends).toDF("query", "a", "b")
+            for query, first, last in queries.where("a != b").limit(1).collect():
+                raise InputError(
+                    f"the table: column {name!r} has several values, and query {query!r:.80} "
+                    f"occurs under {first!r:.80} and under {last!r:.80}",
+                    hint="If these are systems, give a table of each: table.where(...).",
+                )
+
+
+# ---- what both sides have in common -------------------------------------------------------------
+
+
+def _with_counts(
+    scores: "DataFrame", judged: _Side, ranked: _Side, systems: Sequence[str]
+) -> "DataFrame":
+    """Return the scores; the metadata of a column say what `summarize` counts of each system."""
+    lost = ranked.rows.where("is_lost")
+    queries = ranked.rows.where("NOT is_lost").select("system", "query").distinct()
+    unjudged = queries.join(judged.rows.where("NOT is_lost"), "query", "left_anti")
+    n_lost = judged.rows.where("is_lost").count()
+    counts = {}
+    for name, rows, n_of_all in (("unjudged", unjudged, 0), ("left_out", lost, n_lost)):
+        numbers = dict(rows.groupBy("system").count().collect())
+        counts[name] = json.dumps({system: numbers.get(system, 0) + n_of_all for system in systems})
+    return scores.withMetadata(ANSWERED, counts)
+
+
+def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> None:
+    """Raise the error, or warn, as memory does of a system none of whose documents is judged.
+
+    The reason is looked for in the first rows by query.
+    """
+    from pyspark.sql import functions
+
+    judgments, documents = (
+        side.rows.where("NOT is_lost").selectExpr("system", "query", "explode(docs) AS doc")
+        for side in (judged, ranked)
+    )
+    few = functions.broadcast(judgments.limit(_JUDGMENTS_TRIED_FIRST))
+    for system in systems:
+        ranking = documents.where(column("system") == functions.lit(system))
+        joins = (ranking.join(some, ["query", "doc"], "left_semi") for some in (few, judgments))
+        if not all(join.isEmpty() for join in joins):
+            continue
+        lists = _first_lists(judgments, ranking), _first_lists(ranking, judgments)
+        if all(lists):
+            qrels, run = Qrels(lists[0]), Run(lists[1], system)
+            judge(qrels, run)
+            text = nothing_judged(affix_of(qrels, run)).text
+            warnings.warn(f"the run {system!r}: {text}", CranfieldWarning, stacklevel=3)
+
+
+def _first_lists(pairs: "DataFrame", others: "DataFrame") -> dict[str, dict[str, int]]:
+    """Return {query: {document: 1}} of some rows, first of the queries that `others` have, too."""
+    shared = others.selectExpr("query", "true AS is_shared").distinct()
+    rows = pairs.dropna(subset=["query", "doc"]).join(shared, "query", "left")
+    lists: dict[str, dict[str, int]] = {}
+    first = rows.sort("is_shared", "query", "doc", ascending=[False, True, True])
+    for row in first.limit(_ROWS_LOOKED_AT).collect():
+        lists.setdefault(row["query"], {})[row["doc"]] = 1
+    return lists
