@@ -76,12 +76,7 @@ KNOWN = frozenset(
     {
         ("cli.data", "extensions.scale.options"),
         ("cli.demo", "extensions.report.report_command"),
-        ("cli.evaluate", "extensions.clusters.options"),
         ("cli.evaluate", "extensions.scale.options"),
-        ("cli.gate", "extensions.clusters.options"),
-        ("cli.gate", "extensions.seeds.options"),
-        ("cli.several", "extensions.clusters.options"),
-        ("cli.several", "extensions.seeds.options"),
     }
 )
 # Modules that users import by a short name, each the names of an extension.

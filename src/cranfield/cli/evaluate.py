@@ -32,13 +32,12 @@ from cranfield.cli.terminal import (
     say_dealing,
     show,
 )
+from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.level import Level
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
-from cranfield.extensions.clusters.options import Clustering
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.extensions.scale.options import Dealing
-from cranfield.options import options_of
 from cranfield.scoring.arguments import Threads
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
 
@@ -69,9 +68,7 @@ def command(
     human: str | None = human_option,
     powered: PoweredSettings = powered_options,
     level: Level = flags.family(Level, group="Statistics"),
-    clustering: Clustering = flags.family(
-        Clustering, group="Statistics", clusters={"metavar": "FILE"}
-    ),
+    of_intervals: list[ComparingOptions] = flags.families("intervals"),
     listed: GradesOptions = grades_options,
     judging: Judging = all_judging_options,
     data: DataOptions = data_options,
@@ -106,9 +103,9 @@ def command(
     else:
         flags.refuse_options({"alpha"}, "applies to intervals: add --intervals")
     if not with_intervals or human is not None:
-        of_clusters = {one.name for one in options_of(Clustering)}
         why = "applies to intervals: add --intervals"
-        flags.refuse_options(of_clusters, why if human is None else "does not go with --human")
+        why = why if human is None else "does not go with --human"
+        flags.refuse_options(flags.names_of(of_intervals), why)
     if human is None:
         flags.refuse_options({"lam"}, "applies to human labels beside a model's: add --human")
     else:
@@ -148,7 +145,9 @@ def command(
     if with_intervals:
         from cranfield.comparison.intervals import intervals
 
-        chosen: Any = {**level.unusual(), **clustering.unusual()}
+        chosen: Any = level.unusual()
+        for family in of_intervals:
+            chosen |= family.unusual()
         show(intervals(systems, **chosen), form)
         return
     texts = [str(one) for one in measures if one.definition.is_text]

@@ -12,13 +12,14 @@ import inspect
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 from click.core import ParameterSource
 
 from cranfield.errors import NO_DOCSTRINGS, OptionError
+from cranfield.extensions import load_families
 from cranfield.formats.url import without_secrets
 from cranfield.measures import Measure, definitions, parse_all
 from cranfield.options import Check, Option, Options, level, options_of
@@ -237,6 +238,22 @@ def family(
         one.name: _one_of(one, **{"group": group, **more.get(one.name, {})}) for one in found
     }
     return gathered(kind, declared)
+
+
+def families(verb: str) -> Any:
+    """Declare one parameter, the families of options that extensions add to a verb."""
+    kinds = load_families(verb)
+    declared = {
+        one.name: _one_of(one, **{"group": "Statistics", **kind.flags.get(one.name, {})})
+        for kind in kinds
+        for one in options_of(kind)
+    }
+    return gathered(lambda **values: [kind.of(values) for kind in kinds], declared)
+
+
+def names_of(given: Iterable[Options]) -> set[str]:
+    """Return the names of the options of some families."""
+    return {one.name for values in given for one in options_of(type(values))}
 
 
 def _one_of(one: Option, names: Sequence[str] = (), **more: Any) -> Any:

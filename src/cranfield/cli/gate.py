@@ -12,24 +12,15 @@ from cranfield.cli.data import (
     judging_options,
     refuse_two_inputs,
 )
-from cranfield.cli.several import (
-    Several,
-    alignment_options,
-    clustering_options,
-    grouping_options,
-    place_of,
-    saved_option,
-    with_members,
-)
+from cranfield.cli.several import Several, alignment_options, place_of, saved_option, with_members
 from cranfield.cli.terminal import Format, format_options, note, query_texts_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
+from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.gate import gate
 from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.thresholds import by_measure
 from cranfield.comparison.verdict import Gate
 from cranfield.data.judging import Judging
-from cranfield.extensions.clusters.options import Clustering
-from cranfield.extensions.seeds.options import Grouping, Retraining
 
 _STATUS = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 
@@ -113,9 +104,7 @@ def command(
         limit=_LIMIT,
         undecided=_UNDECIDED,
     ),
-    retraining: Retraining = flags.family(Retraining, group="Statistics"),
-    clustering: Clustering = clustering_options,
-    grouping: Grouping = grouping_options,
+    families: list[ComparingOptions] = flags.families("gate"),
     range: tuple[float, float] | None = flags.checked(  # noqa: A002 - the option's name
         _ends,
         group="Statistics",
@@ -146,13 +135,14 @@ def command(
     cranfield gate demo/qrels.txt demo/dense.run --at-least recall@5=0.5
     cranfield gate demo/rag-new.json --at-least recall@5=0.4
     """  # noqa: D301 - click's mark for lines to keep
-    retraining.gate_settings(settings)  # refuses what does not go together before files are read
-    runs = with_members(qrels, runs, grouping)
+    for family in families:  # what does not go together is refused before files are read
+        family.gate_settings(settings)
+    runs = with_members(qrels, runs, families)
     several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
     of_baseline = None if baseline is None else _file_of(baseline, several)
     files = _files_beside(of_baseline, several)
-    chosen: Any = {**settings.unusual(), **clustering.unusual(), **several.options, "range": range}
-    chosen |= retraining.unusual() | several.named(grouping).unusual()
+    chosen: Any = {**settings.unusual(), **several.options, "range": range}
+    chosen |= several.chosen(families)
     # Without margins, at_least names the measures.
     measures = several.measures(DEFAULT_MEASURES) if names or baseline is not None else None
     if settings.at_least is not None and not saved:  # --rel is for these measures, too

@@ -2,7 +2,7 @@
 
 import fnmatch
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from glob import glob
 from typing import TYPE_CHECKING, Any
@@ -20,17 +20,16 @@ from cranfield.cli.data import (
 )
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
 from cranfield.comparison.compare import compare
+from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.explanation.pointer import Typed, as_typed
-from cranfield.extensions.clusters.options import Clustering
 from cranfield.extensions.collections.collection_files import Files, collection_files
 from cranfield.extensions.collections.macro import CollectionComparison, compare_collections
 from cranfield.extensions.labels.human.powered_settings import PoweredSettings
-from cranfield.extensions.seeds.options import Grouping
 from cranfield.formats.files import stem_of
 from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
@@ -114,8 +113,7 @@ class Several:
         settings: Settings,
         baseline: str | None,
         slices: str | None = None,
-        clustering: Clustering = Clustering(),
-        grouping: Grouping = Grouping(),
+        families: Sequence[ComparingOptions] = (),
     ) -> Comparison:
         """Return the comparison of the systems; the baseline may be named by its file."""
         files, measures = self.files, self.measures(DEFAULT_MEASURES)
@@ -124,8 +122,7 @@ class Several:
             raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
         judgments, opened = self.read(files)
         baseline = self.baseline_of(baseline, files, opened)
-        chosen: Any = {**settings.unusual(), **clustering.unusual(), **self.options}
-        chosen |= self.named(grouping).unusual()
+        chosen: Any = {**settings.unusual(), **self.options, **self.chosen(families)}
         chosen["baseline"] = baseline
         return compare(judgments, opened, measures, slices=slices, **chosen)
 
@@ -142,24 +139,21 @@ class Several:
         files.insert(0, files.pop(at))
         return self.saved_name(files[0])
 
-    def named(self, grouping: Grouping) -> Grouping:
-        """Return the groups of saved scores by the names of systems, which files have there."""
-        if not self.saved or grouping.groups is None:
-            return grouping
-        files = self.files
-        names = {
-            group: [
-                name
-                for one in runs
-                for name in (
-                    [self.saved_name(path, "--group") for path in _files_of(one)]
-                    if any(place_of(path, files) is not None for path in _files_of(one))
-                    else [one]
-                )
-            ]
-            for group, runs in grouping.groups.items()
-        }
-        return replace(grouping, groups=names)
+    def chosen(self, families: Iterable[ComparingOptions]) -> dict[str, Any]:
+        """Return the options of extensions that are not at their defaults.
+
+        Files of saved scores are named by the systems that they have scores of.
+        """
+        if self.saved:
+            families = [family.rename_runs(self._saved_names) for family in families]
+        return {name: value for family in families for name, value in family.unusual().items()}
+
+    def _saved_names(self, run: str, option: str) -> list[str]:
+        """Return the names of the systems in files that a path or a pattern names, else itself."""
+        paths = _files_of(run)
+        if all(place_of(path, self.files) is None for path in paths):
+            return [run]
+        return [self.saved_name(path, option) for path in paths]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -190,25 +184,6 @@ saved_option = flags.option(
 alignment_options = flags.family(
     Alignment, group="Files", less_is_better={"multiple": True, "metavar": "NAME"}
 )
-clustering_options = flags.family(Clustering, group="Statistics", clusters={"metavar": "FILE"})
-grouping_options = flags.family(
-    Grouping,
-    group="Statistics",
-    groups={
-        "names": ("--group",),
-        "multiple": True,
-        "metavar": "NAME=RUN,RUN",
-        "help": "Runs of one system, trained with different seeds, by their files, names or "
-        "patterns, as in --group 'dense=dense-s*'; --group '{}-s*' is for all systems at once. A "
-        "system is then the mean of its runs. May be repeated.  [default: each run is a system]",
-    },
-    deterministic={
-        "multiple": True,
-        "metavar": "NAME",
-        "help": "A system without seeds, such as BM25: its one run is all there is. May be "
-        "repeated.",
-    },
-)
 
 
 @dataclass(frozen=True)
@@ -218,8 +193,7 @@ class Comparing:
     names: tuple[str, ...]  # of the measures
     baseline: str | None
     settings: Settings
-    clustering: Clustering
-    grouping: Grouping
+    families: Sequence[ComparingOptions]
     saved: bool
     alignment: Alignment
     slices: str | None
@@ -232,7 +206,7 @@ class Comparing:
         several = Several(
             *(
                 qrels,
-                with_members(qrels, runs, self.grouping),
+                with_members(qrels, runs, self.families),
                 self.names,
                 self.saved,
                 self.alignment,
@@ -240,15 +214,13 @@ class Comparing:
             ),
             *(self.judging, self.data),
         )
-        return several.compared(
-            self.settings, self.baseline, self.slices, self.clustering, self.grouping
-        )
+        return several.compared(self.settings, self.baseline, self.slices, self.families)
 
     def over(self, collections: str, *, ranks: bool = False) -> CollectionComparison:
         """Return the comparison over several collections, in a folder or a table of files."""
         flags.refuse_options(
-            {"slices", "clusters", "cluster_by", "groups", "deterministic", "saved", "family"}
-            | {"rope", "bounds", *self.alignment.unusual()} - {"missing"},
+            {"slices", "saved", "family", "rope", "bounds", *flags.names_of(self.families)}
+            | self.alignment.unusual().keys() - {"missing"},
             "does not apply to collections together",
         )
         if self.settings.all_pairs and self.baseline is not None:
@@ -273,8 +245,8 @@ class Comparing:
     ) -> "PredictionPowered":
         """Return means and differences by human labels and those of a model, which QRELS are."""
         left_out = {one.name for one in options_of(Settings)} - {"alpha", "baseline"}
-        of_families = {one.name for kind in (Clustering, Grouping) for one in options_of(kind)}
-        flags.refuse_options(left_out | of_families | {"slices"}, "does not go with --human")
+        left_out |= flags.names_of(self.families) | {"slices"}
+        flags.refuse_options(left_out, "does not go with --human")
         from cranfield.extensions.labels.human.human_labels import prediction_powered
 
         several = Several(
@@ -327,8 +299,7 @@ comparing_options = flags.gathered(
             "[default: the first]",
         ),
         "settings": flags.family(Settings, without=("baseline",), group="Statistics"),
-        "clustering": clustering_options,
-        "grouping": grouping_options,
+        "families": flags.families("compare"),
         "saved": saved_option,
         "alignment": alignment_options,
         "slices": flags.slices("compare on those of each label separately, too"),
@@ -339,9 +310,11 @@ comparing_options = flags.gathered(
 )
 
 
-def with_members(qrels: str, runs: tuple[str, ...], grouping: Grouping) -> tuple[str, ...]:
-    """Return the files of runs, with those that only a group names."""
-    wanted = [one for group in (grouping.groups or {}).values() for one in group]
+def with_members(
+    qrels: str, runs: tuple[str, ...], families: Iterable[ComparingOptions]
+) -> tuple[str, ...]:
+    """Return the files of runs, with those that only options of extensions name."""
+    wanted = [name for family in families for name in family.run_names()]
     names = [stem_of(Source(one)) for one in runs]  # a pattern of names looks for no other files
     wanted = [one for one in wanted if not fnmatch.filter(names, one)]
     found = dict.fromkeys(path for one in wanted for path in _files_of(one))

@@ -135,6 +135,11 @@ class Aligned:
                 query_id=query_id,
             )
 
+    def added_to(self, measure: str, *systems: Sequence[int]) -> tuple[AddedVariance, ...]:
+        """Return what extensions add to the variances of some systems' means; () for nothing."""
+        added = self.added.get(measure)
+        return () if added is None else tuple(added.among(places) for places in systems)
+
     def baseline(self, name: object) -> str:
         """Return the name of the baseline, given that name or the path of its run.
 

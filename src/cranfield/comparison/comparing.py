@@ -1,7 +1,7 @@
 """ComparingOptions: how options of an extension change what is compared."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 from cranfield.options import Options
 
@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 
 class ComparingOptions(Options):
     """Options of compare, gate or intervals that an extension adds: here they change nothing."""
+
+    flags: ClassVar[Mapping[str, dict[str, Any]]] = {}  # option -> what the command line is told
+
+    def run_names(self) -> list[str]:
+        """Return the names, files and patterns by which options name runs."""
+        return []
+
+    def rename_runs(self, rename: Callable[[str, str], list[str]]) -> Self:
+        """Return the options with other names of runs: of rename(name, option as it is typed)."""
+        return self
 
     def join_runs(self, aligned: "Aligned") -> "Aligned":
         """Return the scores of systems, given those of runs."""

@@ -11,7 +11,6 @@ from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.gate_tests import GateTest
 from cranfield.comparison.noninferiority import Question
 from cranfield.comparison.scale import ends_of, is_geometric, logs, possible
-from cranfield.comparison.significance import AddedVariance
 from cranfield.errors import OptionError
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
@@ -125,32 +124,26 @@ def contrast_of(
     ends = scores_range(aligned, measure, stated, test)
     compared = logs(known, values)
     gains = np.delete(compared, at, axis=1) - compared[:, [at]]
-    base, others = values[:, at], np.delete(values, at, axis=1)
+    base, scores = values[:, at], np.delete(values, at, axis=1)
     size, weights = _size(margin, measure, known, baseline, base)
-    added = aligned.added.get(measure)
+    others = [i for i in range(len(aligned.names)) if i != at]
     contrast = Contrast(
         gains if rising else -gains,
         size,
         weights,
         whole=over_all(known, base) * (1 if rising else -1),
         units=aligned.units,
-        added=() if added is None else _contrasted(added, at),
+        added=aligned.added_to(measure, others, [at] * len(others)),
         measure=measure,
         known=known,
         rising=rising,
-        scores=others,
+        scores=scores,
         base=base,
         given=margin,
         range=ends,
     )
     _refuse_all_of_it(contrast, baseline)
     return replace(contrast, reach=test.reach(contrast))
-
-
-def _contrasted(added: AddedVariance, baseline: int) -> tuple[AddedVariance, AddedVariance]:
-    """Return what is added to the means of the others, and, for each, to the baseline's."""
-    others = [i for i in range(len(added.variance)) if i != baseline]
-    return added.among(others), added.among([baseline] * len(others))
 
 
 def _size(

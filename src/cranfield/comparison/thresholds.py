@@ -157,14 +157,8 @@ def _asked(
     compared = logs(known, scores)
     number = float(logs(known, np.array([least]))[0])
     reach = settings.gate_test.reach_of_scores(*ends_of(known, low, high), number)
-    added = aligned.added.get(measure)
-    question = Question(
-        compared - number,
-        0.0,
-        reach=reach,
-        units=aligned.units,
-        added=() if added is None else (added.among(at),),
-    )
+    added = aligned.added_to(measure, at)
+    question = Question(compared - number, 0.0, reach=reach, units=aligned.units, added=added)
     return _Asked(measure, known, least, scores, (low, high), question)
 
 

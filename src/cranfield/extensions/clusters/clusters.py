@@ -7,7 +7,7 @@ and errors computed from clusters (Liang & Zeger, Biometrika 1986; Miller, arXiv
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,15 @@ from cranfield.formats.small.labels import cluster_labels
 from cranfield.notes import Note
 from cranfield.render.numbers import number, number_of
 
-if TYPE_CHECKING:
-    from cranfield.extensions.clusters.options import Clustering
-
 _FEWEST, _MOST = 5, 50  # what looks like clusters: so many groups at least, of so many ids at most
 # q1-a, q1b. (Where a dot is no line feed, an id that ends in one is searched again and again.)
 _PARTS = re.compile(r"(.*[^-_.:/#])[-_.:/#]+(.+)|(.*\d)([A-Za-z])", re.DOTALL)
 
 
-def clusters_of(how: "Clustering", query_ids: Sequence[str]) -> tuple[Units, list[Note]]:
-    """Return the clusters of some queries, and notes on those without a label.
+def clusters_of(
+    clusters: Any, cluster_by: str | None, query_ids: Sequence[str]
+) -> tuple[Units, list[Note]]:
+    """Return the clusters of some queries, given labels, and notes on those without a label.
 
     Without labels there are none, and a note if the ids look as if there were. A query without a
     label is a cluster of its own. A note tells of clusters so unequal that their effective number,
@@ -36,9 +35,9 @@ def clusters_of(how: "Clustering", query_ids: Sequence[str]) -> tuple[Units, lis
     InputError if no query has a label, or if all are in one cluster, and what `cluster_labels`
     raises.
     """
-    if how.clusters is None:
+    if clusters is None:
         return EACH_QUERY, [*_looks_clustered(query_ids)]
-    of_query = cluster_labels(how.clusters, how.cluster_by)
+    of_query = cluster_labels(clusters, cluster_by)
     labels = [of_query.get(one) for one in query_ids]
     n, without = len(labels), labels.count(None)
     if without == n:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.errors import OptionError
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Clustering(ComparingOptions):
     """Which queries depend on one another."""
+
+    flags: ClassVar = {"clusters": {"metavar": "FILE"}}
 
     clusters: Any | None = option(
         None,
@@ -41,4 +43,4 @@ class Clustering(ComparingOptions):
         """Return the clusters of some queries, and notes on them."""
         from cranfield.extensions.clusters.clusters import clusters_of
 
-        return clusters_of(self, query_ids)
+        return clusters_of(self.clusters, self.cluster_by, query_ids)

@@ -1,7 +1,7 @@
 """Systems, each of which is the mean of its runs."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,11 +9,10 @@ from cranfield.comparison.alignment import Aligned
 from cranfield.extensions.seeds.columns import Seeds
 from cranfield.extensions.seeds.seeds import Group, averaged, groups_of, notes_on
 
-if TYPE_CHECKING:
-    from cranfield.extensions.seeds.options import Grouping
 
-
-def grouped(found: Aligned, grouping: "Grouping") -> Aligned:
+def grouped(
+    found: Aligned, runs_of: Mapping[str, Sequence[str]], deterministic: Sequence[str]
+) -> Aligned:
     """Return the scores of systems, each of which is the mean of its runs."""
     runs = {} if found.source is None else found.source.runs
     paths = {
@@ -25,9 +24,9 @@ def grouped(found: Aligned, grouping: "Grouping") -> Aligned:
             name,
             tuple(found.names[i] for i in at),
             found.values[:, :, at],
-            name in grouping.deterministic,
+            name in deterministic,
         )
-        for name, at in groups_of(grouping, found.names, paths)
+        for name, at in groups_of(runs_of, deterministic, found.names, paths)
     )
     known = [found.known(measure) for measure in found.measures]
     columns = [

@@ -1,8 +1,8 @@
 """groups=: several runs of one system, trained with other seeds; trained_again= of a gate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.settings import some_names
@@ -57,6 +57,24 @@ def _of_text(text: str) -> tuple[str, tuple[str, ...]]:
 class Grouping(ComparingOptions):
     """Which runs belong to one system, trained with different seeds."""
 
+    flags: ClassVar = {
+        "groups": {
+            "names": ("--group",),
+            "multiple": True,
+            "metavar": "NAME=RUN,RUN",
+            "help": "Runs of one system, trained with different seeds, by their files, names or "
+            "patterns, as in --group 'dense=dense-s*'; --group '{}-s*' is for all systems at once. "
+            "A system is then the mean of its runs. May be repeated.  [default: each run is a "
+            "system]",
+        },
+        "deterministic": {
+            "multiple": True,
+            "metavar": "NAME",
+            "help": "A system without seeds, such as BM25: its one run is all there is. May be "
+            "repeated.",
+        },
+    }
+
     groups: Any | None = option(
         None,
         "Runs of one system, trained with different seeds, as {'dense': ['dense-s1', 'dense-s2']}: "
@@ -78,13 +96,25 @@ class Grouping(ComparingOptions):
                 "name these, too (groups=, --group)"
             )
 
+    def run_names(self) -> list[str]:
+        """Return the names, files and patterns of the runs in groups."""
+        return [name for names in (self.groups or {}).values() for name in names]
+
+    def rename_runs(self, rename: Callable[[str, str], list[str]]) -> "Grouping":
+        """Return the groups with other names of their runs."""
+        groups = {
+            group: [new_name for name in names for new_name in rename(name, "--group")]
+            for group, names in (self.groups or {}).items()
+        }
+        return replace(self, groups=groups or None)
+
     def join_runs(self, aligned: "Aligned") -> "Aligned":
         """Return the scores of systems, each of which is the mean of its runs."""
         if self.groups is None:
             return aligned
         from cranfield.extensions.seeds.grouped import grouped
 
-        return grouped(aligned, self)
+        return grouped(aligned, self.groups, self.deterministic)
 
 
 @dataclass(frozen=True, kw_only=True)

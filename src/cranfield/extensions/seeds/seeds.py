@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,9 +25,6 @@ from cranfield.comparison.units import Units
 from cranfield.errors import InputError, printable
 from cranfield.measures import Measure
 from cranfield.notes import Note
-
-if TYPE_CHECKING:
-    from cranfield.extensions.seeds.options import Grouping
 
 TEMPLATE = "{}"  # stands for the name of a system
 
@@ -49,16 +45,20 @@ class Group:
 
 
 def groups_of(
-    how: "Grouping", names: Sequence[str], paths: Mapping[str, Sequence[str]]
+    runs: Mapping[str, Sequence[str]],
+    deterministic: Sequence[str],
+    names: Sequence[str],
+    paths: Mapping[str, Sequence[str]],
 ) -> list[tuple[str, list[int]]]:
     """Return each system's name and the places of its runs, in the order of the first of them.
 
-    A run that is in no group is a system of its own. `names` are those of the runs, `paths` the
-    files of each, if these are known. Raises InputError for what names no run, for a run in two
+    `runs` are what names those of each group, `deterministic` the systems without seeds. A run that
+    is in no group is a system of its own. `names` are those of all runs, `paths` the files of each,
+    if these are known. Raises InputError for what names no run, for a run in two
     groups, and for a group called as a run that is not in it.
     """
     of_run: dict[int, str] = {}
-    for group, wanted in _named(how.groups or {}, names):
+    for group, wanted in _named(runs, names):
         for one in wanted:
             found = [i for i, name in enumerate(names) if _is(one, name, paths.get(name, ()))]
             if not found:
@@ -81,7 +81,7 @@ def groups_of(
                 hint="Name the group otherwise, or add the run to it.",
             )
         groups.setdefault(group, []).append(i)
-    for one in how.deterministic:
+    for one in deterministic:
         if one not in groups:
             raise InputError(
                 f"deterministic: there is no system {one!r:.80}",
