@@ -151,8 +151,10 @@ PAIR_VALUES = {
 
 # Extension -> other extensions that it may import.
 USES = {
+    "demo": ("report",),
     "labels": ("fusion", "orderings", "whatif"),
     "orderings": ("whatif",),
+    "report": ("collections",),
 }
 
 
