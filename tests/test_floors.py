@@ -7,6 +7,8 @@ extensions import from the floors, and the floors know the table in `extensions/
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,6 +136,49 @@ def test_every_place_in_the_table_exists() -> None:
             assert isinstance(load_entry(kind, name), type)
     for verb in FAMILIES:
         assert all(issubclass(family, Options) for family in load_families(verb))
+
+
+ALONE = """
+import sys
+from cranfield import extensions
+
+extensions.COMMANDS.clear()
+for names in extensions.ENTRIES.values():
+    names.clear()
+extensions.FAMILIES.update(dict.fromkeys(extensions.FAMILIES, ()))
+
+
+class Refusing:
+    def find_spec(self, name, *_):
+        if name.startswith("cranfield.extensions."):
+            raise ImportError(f"{name} is refused")
+
+
+sys.meta_path.insert(0, Refusing())
+from cranfield import compare, evaluate, explain, gate, intervals
+
+qrels = {f"q{i}": {"a": 1, "b": i % 3} for i in range(12)}
+runs = {"old": {query: ["c", "a", "b"] for query in qrels}}
+runs["new"] = {query: ["a", "b", "c"] for query in qrels}
+scores = evaluate(qrels, runs, "nDCG@10 AP")
+print(scores, intervals(scores), compare(qrels, runs, "AP"), sep="")
+print(gate(qrels, runs, "AP", baseline="old", margin=0.01))
+print(explain(qrels, runs["new"], "AP", "q1"), explain(qrels, runs, "AP", "q1"))
+for refused in ({"bounds": True}, {"convention": "beir"}, {"buckets": 3}):
+    try:
+        evaluate(qrels, runs, "AP", **refused)
+    except TypeError as error:
+        assert "unexpected keyword" in str(error)
+    else:
+        raise AssertionError(f"{refused} is no option of the core")
+"""
+
+
+def test_the_core_works_alone() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", ALONE]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    assert "PASS" in run.stdout
 
 
 def test_every_folder_has_its_floor() -> None:
