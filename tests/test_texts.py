@@ -154,6 +154,14 @@ def test_only_lines_of_what_is_asked_for_are_looked_at(write: Write) -> None:
         texts_of(path, ["d2"])
 
 
+def test_a_line_that_is_not_utf8_is_named_if_it_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "collection.tsv"
+    path.write_bytes(b"d1\tone\nd2\tcaf\xe9\nd3\tth\xc3\xa9\n")
+    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "thé"}
+    with pytest.raises(InputError, match=r"collection\.tsv:2: is not text in UTF-8"):
+        texts_of(path, ["d1", "d2"])
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

@@ -19,7 +19,9 @@ from cranfield.formats.small.read import (
     ReadLines,
     Table,
     first_character,
+    lines_of,
     read_table,
+    require_utf8,
     text_lines,
     text_rows,
 )
@@ -181,13 +183,13 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 
 def _sieved(source: Source, wanted: Collection[str], ids: Sequence[str]) -> ReadLines:
     """Return what reads a file's lines, without those of other ids if each line is a row."""
-    lines = text_lines(source)
+    lines = lines_of(source)
     first_line = next(lines, (1, ""))
     is_wanted = _sieve(first_line[1], wanted, ids)
     if is_wanted is None:
         return partial(text_lines, source)
     wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1]))]
-    return lambda: wanted_lines
+    return lambda: (require_utf8(source, line) for line in wanted_lines)
 
 
 def _sieve(first: str, wanted: Iterable[str], ids: Sequence[str]) -> Callable[[str], bool] | None:
