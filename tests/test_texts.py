@@ -67,6 +67,7 @@ XML = """<?xml version="1.0"?><topics task="adhoc">
         (TREC, {"301": "International Organized Crime", "302": "Poliomyelitis and Post-Polio"}),
         (MICROBLOG, {"MB01": "BBC World Service", "MB02": "R & D"}),
         (XML, {"1": "coronavirus origin", "2": "weather < 5"}),
+        (f"<top><num>1<title>&#{'9' * 5000}; &#65;</top>", {"1": f"&#{'9' * 5000}; A"}),
     ],
 )
 def test_topics(content: str, expected: dict[str, str], write: Write) -> None:

@@ -152,6 +152,9 @@ def _plain(value: Any) -> str:
 # ---- TREC topics --------------------------------------------------------------------------------
 
 
+_LONG_REFERENCE = re.compile(r"&(?=#[0-9]{100})")  # no character's: read as the text that it is
+
+
 def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield the number and the title of each topic: `<top>` with `<num>`, or `<topic number=...>`.
 
@@ -169,7 +172,8 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
             continue
         found += 1
         texts = (re.search(rf"<{one}>(.*?)(?=<|\Z)", inside, re.S | re.I) for one in _TEXTS)
-        title = next((html.unescape(one[1]) for one in texts if one and one[1].strip()), "")
+        title = next((one[1] for one in texts if one and one[1].strip()), "")
+        title = html.unescape(_LONG_REFERENCE.sub("&amp;", title))
         yield (
             number[1].strip(),
             _plain(re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)),
