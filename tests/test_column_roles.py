@@ -151,6 +151,9 @@ def test_texts_without_a_number_are_lists_where_all_are(make: Any, tmp_path: Pat
     assert "2 rows became 3 documents" in note.text
     mixture = {"query_id": ["q1", "q2"], "doc_id": ["['d1', 'd2']", "d3"]}
     assert as_qrels_of(make(mixture, tmp_path)) == {"q1": {"['d1', 'd2']": 1}, "q2": {"d3": 1}}
+    for word in ("true", "null", "NaN", "5"):  # each is JSON, and no list
+        mixture = {"query_id": ["q1", "q2"], "doc_id": ["[1]", word]}
+        assert as_qrels_of(make(mixture, tmp_path)) == {"q1": {"[1]": 1}, "q2": {word: 1}}
     markers = {"query_id": ["q1", "q2"], "doc_id": ["[1] [2]", "[3]"]}
     assert as_qrels_of(make(markers, tmp_path)) == {"q1": {"[1] [2]": 1}, "q2": {"[3]": 1}}
 
