@@ -127,6 +127,17 @@ def test_a_text_beside_a_score_or_rank_is_one_id(
     assert set(run.to_dict()["q1"]) == {text, "[2]"}
 
 
+@pytest.mark.parametrize("make", [as_rows, as_json_lines], ids=["rows", "jsonl"])
+@pytest.mark.parametrize("docs", [[["a", "b"], "c"], ["c", ["a", "b"]]], ids=["first", "later"])
+def test_a_list_beside_a_score_is_a_fault_of_its_row(make: Any, docs: Any, tmp_path: Path) -> None:
+    table = make({"query_id": ["q1", "q1"], "doc_id": docs, "score": [2, 1]}, tmp_path)
+    read = read_run if isinstance(table, str) else Run
+    with pytest.raises(InputError, match=r"got \['a', 'b'\]") as refused:
+        read(table).to_dict()
+    assert "state columns={'expected_ids': ...} or {'retrieved_ids'" in str(refused.value)
+    assert list(read(table, errors="skip").to_dict()["q1"]) == ["c"]
+
+
 def as_qrels_of(table: Any) -> Any:
     return (read_qrels(table) if isinstance(table, str) else Qrels(table)).to_dict()
 
@@ -140,6 +151,9 @@ def test_texts_without_a_number_are_lists_where_all_are(make: Any, tmp_path: Pat
     assert "2 rows became 3 documents" in note.text
     mixture = {"query_id": ["q1", "q2"], "doc_id": ["['d1', 'd2']", "d3"]}
     assert as_qrels_of(make(mixture, tmp_path)) == {"q1": {"['d1', 'd2']": 1}, "q2": {"d3": 1}}
+    for word in ("true", "null", "NaN", "5"):  # each is JSON, and no list
+        mixture = {"query_id": ["q1", "q2"], "doc_id": ["[1]", word]}
+        assert as_qrels_of(make(mixture, tmp_path)) == {"q1": {"[1]": 1}, "q2": {word: 1}}
     markers = {"query_id": ["q1", "q2"], "doc_id": ["[1] [2]", "[3]"]}
     assert as_qrels_of(make(markers, tmp_path)) == {"q1": {"[1] [2]": 1}, "q2": {"[3]": 1}}
 

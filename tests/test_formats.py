@@ -501,6 +501,10 @@ BAD_RUNS: dict[str, tuple[str, str, int | None, str, str]] = {
         *("a.csv", 'qid;docno;score\n"q\r\n2";"a";1\n', 2),
         *("'qid' holds a line break (lines 2 to 3)", '"q'),
     ),
+    "csv, a line break in a query's id that looks like a list": (
+        *("a.csv", 'qid,retrieved_ids\n"[q\n2]","[""a""]"\n', 2),
+        *("'qid' holds a line break (lines 2 to 3)", '"[q'),
+    ),
     "csv, null byte": (
         *("a.csv", "qid,docno,score\n" + "q,a,1\n" * 1000 + "q,b\0,1\n", 1002),
         *("null byte", r"q,b\x00,1"),

@@ -67,6 +67,7 @@ XML = """<?xml version="1.0"?><topics task="adhoc">
         (TREC, {"301": "International Organized Crime", "302": "Poliomyelitis and Post-Polio"}),
         (MICROBLOG, {"MB01": "BBC World Service", "MB02": "R & D"}),
         (XML, {"1": "coronavirus origin", "2": "weather < 5"}),
+        (f"<top><num>1<title>&#{'9' * 5000}; &#65;</top>", {"1": f"&#{'9' * 5000}; A"}),
     ],
 )
 def test_topics(content: str, expected: dict[str, str], write: Write) -> None:
@@ -152,6 +153,14 @@ def test_only_lines_of_what_is_asked_for_are_looked_at(write: Write) -> None:
     assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "x"}
     with pytest.raises(InputError, match=r"collection\.tsv:2"):
         texts_of(path, ["d2"])
+
+
+def test_a_line_that_is_not_utf8_is_named_if_it_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "collection.tsv"
+    path.write_bytes(b"d1\tone\nd2\tcaf\xe9\nd3\tth\xc3\xa9\n")
+    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "thé"}
+    with pytest.raises(InputError, match=r"collection\.tsv:2: is not text in UTF-8"):
+        texts_of(path, ["d1", "d2"])
 
 
 @pytest.mark.parametrize(

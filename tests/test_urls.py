@@ -354,6 +354,18 @@ def test_a_file_url_is_read_as_its_path_is(spelling: int, stored_run: Path) -> N
     assert (run.to_dict(), run.name) == ({"q1": {"d1": 2.5, "d2": 1.5}}, "my run")
 
 
+def test_a_null_byte_in_a_file_url_is_no_files_name(stored_run: Path, tmp_path: Path) -> None:
+    url = f"{stored_run.as_uri()}%00"
+    with pytest.raises(InputError, match="run%00: is no file's name: it holds a null byte"):
+        read_run(url)
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
+    path, qrels = str(stored_run), str(tmp_path / "qrels.txt")
+    for arguments in (["evaluate", qrels, url], ["convert", url, path], ["convert", path, url]):
+        refused = invoke(*arguments)
+        assert refused.exit_code == 2
+        assert "run%00: is no file's name: it holds a null byte" in refused.stderr
+
+
 @pytest.mark.parametrize("spelling", range(3))
 def test_a_run_is_recognised_by_a_file_url(spelling: int, stored_run: Path, tmp_path: Path) -> None:
     for source in (str(stored_run), spellings(stored_run)[spelling]):

@@ -27,6 +27,7 @@ from cranfield.formats.columns import (
 )
 from cranfield.formats.fields import fields_of
 from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.identifiers import STATE_LISTS
 from cranfield.formats.values import graded, spoilt, whole_numbers
 
 if TYPE_CHECKING:
@@ -257,6 +258,8 @@ def _check_types(schema: "pa.Schema", found: Mapping[Role, int], source: str) ->
                     "pandas turns whole numbers with gaps into fractions. To get ids back: "
                     f"frame[{name!r}].astype('Int64'), without the rows that have no id."
                 )
+            elif role == "doc" and is_list(kind):
+                hint = STATE_LISTS
             raise InputError(problem, source=source, hint=hint, kind="columns")
 
 

@@ -170,10 +170,11 @@ class Delimited(Lines):
 
     def _broken_id(self, fields: Sequence[bytes]) -> str | None:
         """Return the name of a column with an id, not a list of ids, that holds a line break."""
-        for position in (self.columns["query"], self.columns["doc"]):
-            is_list = self.lists and is_list_cell(decode(fields[position]))
-            if not is_list and re.search(rb"[\r\n]", fields[position]):
-                return self.names[position]
+        for role in ("query", "doc"):
+            field = fields[self.columns[role]]
+            is_list = bool(self.lists) and role == "doc" and is_list_cell(decode(field))
+            if not is_list and re.search(rb"[\r\n]", field):
+                return self.names[self.columns[role]]
         return None
 
     def tables(

@@ -210,7 +210,7 @@ def _each(
         except InputError as error:
             if errors == "strict":
                 problem = f"row {i}: {error.problem}"
-                raise InputError(problem, source=what.called, kind=kind) from None
+                raise InputError(problem, source=what.called, hint=error.hint, kind=kind) from None
             found.append(none)
     return found
 

@@ -8,6 +8,11 @@ import numpy as np
 from cranfield.arrays.ids import encode
 from cranfield.errors import InputError
 
+STATE_LISTS = (
+    "If its cells hold several documents, state columns={'expected_ids': ...} or "
+    "{'retrieved_ids': ...}: the numbers beside are then lists, too, or are not read."
+)
+
 
 def is_id(key: object) -> bool:
     """Tell whether a key may be an id: a string or a whole number."""
@@ -49,7 +54,9 @@ def as_text(key: object, where: str) -> str:
     if not isinstance(key, str):
         if is_id(key) or is_whole_decimal(key):
             return str(int(key))  # type: ignore[call-overload] # it is a whole number
-        raise InputError(f"{where}: an id is a string or a whole number, got {key!r:.80}")
+        problem = f"{where}: an id is a string or a whole number, got {key!r:.80}"
+        are_several = isinstance(key, list | set | np.ndarray)
+        raise InputError(problem, hint=STATE_LISTS if are_several else None)
     if id_bytes(key) is None:
         if not key or "\0" in key:
             raise InputError(f"{where}: the id {key!r} is empty or holds a null byte")

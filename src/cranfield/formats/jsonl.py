@@ -15,7 +15,7 @@ from cranfield.formats.columns import FRACTIONS, IDS, ColumnsLike, What, underst
 from cranfield.formats.fields import as_row, fields_of, objects_in
 from cranfield.formats.format import Beginning, Format, Holds, Target
 from cranfield.formats.header import list_columns, take_columns
-from cranfield.formats.identifiers import id_bytes
+from cranfield.formats.identifiers import STATE_LISTS, id_bytes
 from cranfield.formats.json_text import RECORDS, Repeated, Window, WrittenNumber
 from cranfield.formats.lines import Lines, Record
 from cranfield.formats.source import Source
@@ -319,6 +319,7 @@ def _id_of(value: Any, name: str) -> bytes:
         shown = str(value) if isinstance(value, WrittenNumber) else repr(value)
         raise InputError(
             f"expected a string or a whole number as {name!r}, got {shown:.80}",
+            hint=STATE_LISTS if isinstance(value, list) else None,
             kind="id",
         )
     return found

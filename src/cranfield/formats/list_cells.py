@@ -70,10 +70,9 @@ def holds_lists(rows: Rows, stated: ColumnsLike | None) -> bool:
 def _is_list(text: str) -> bool:
     """Tell whether a text is a list as JSON or Python write it."""
     try:
-        _listed(text.strip(), "")
+        return is_list_cell(text) and isinstance(_listed(text.strip(), ""), list)
     except InputError:
         return False
-    return is_list_cell(text)
 
 
 class ListRows(Rows):

@@ -22,16 +22,20 @@ def without_secrets(url: str) -> str:
 def local_path(path: str) -> str:
     """Return the path of a file on this machine for its `file://` URL; else the path, or URL.
 
+    Raises InputError for a null byte, which no file's name holds.
+
     >>> local_path("file:///runs/my%20run.csv"), local_path("a.run"), local_path("s3://bucket/a.run")
     ('/runs/my run.csv', 'a.run', 's3://bucket/a.run')
     """
-    match = _FILE.match(path)
-    if match is None:
-        return path
-    from urllib.parse import unquote
+    match, local = _FILE.match(path), path
+    if match is not None:
+        from urllib.parse import unquote
 
-    local = unquote(match[1], errors="surrogateescape")
-    return local[1:] if os.name == "nt" and local[2:3] == ":" else local  # of /C:/a.run
+        local = unquote(match[1], errors="surrogateescape")
+        local = local[1:] if os.name == "nt" and local[2:3] == ":" else local  # of /C:/a.run
+    if "\0" in local:
+        raise InputError("is no file's name: it holds a null byte", source=without_secrets(path))
+    return local
 
 
 def real_path(path: str) -> str:

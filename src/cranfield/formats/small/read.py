@@ -220,9 +220,23 @@ def text_of(source: Source) -> str:
 
 
 def text_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file as `lines_of` does; InputError for one that is not UTF-8."""
+    return map(partial(require_utf8, source), lines_of(source))
+
+
+def require_utf8(source: Source, line: tuple[int, str]) -> tuple[int, str]:
+    """Return a line and its number; InputError if it is not UTF-8."""
+    number, text = line
+    if not text.isascii() and re.search("[\udc80-\udcff]", text):
+        raise InputError("is not text in UTF-8", source=source.name, line=number)
+    return line
+
+
+def lines_of(source: Source) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file, with their ends, each with its number, from 1.
 
-    Raises InputError if it is not UTF-8, or far larger than its compressed file.
+    Bytes that are not UTF-8 are halves of surrogate pairs. Raises InputError if the file is far
+    larger than its compressed one.
     """
     n_bytes = 0
 
@@ -234,10 +248,7 @@ def text_lines(source: Source) -> Iterator[tuple[int, str]]:
     refuse_binary(source, source.start(4096))
     with source.open(heard=True) as stream:
         buffer = io.BufferedReader(KeptOpen(stream, count_bytes))
-        try:
-            yield from enumerate(io.TextIOWrapper(buffer, "utf-8-sig", newline=""), 1)
-        except UnicodeDecodeError:
-            raise InputError("is not text in UTF-8", source=source.name) from None
+        yield from enumerate(io.TextIOWrapper(buffer, "utf-8-sig", "surrogateescape", ""), 1)
 
 
 def number_of(value: Any) -> float | None:

@@ -19,7 +19,9 @@ from cranfield.formats.small.read import (
     ReadLines,
     Table,
     first_character,
+    lines_of,
     read_table,
+    require_utf8,
     text_lines,
     text_rows,
 )
@@ -150,6 +152,9 @@ def _plain(value: Any) -> str:
 # ---- TREC topics --------------------------------------------------------------------------------
 
 
+_LONG_REFERENCE = re.compile(r"&(?=#[0-9]{100})")  # no character's: read as the text that it is
+
+
 def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield the number and the title of each topic: `<top>` with `<num>`, or `<topic number=...>`.
 
@@ -167,7 +172,8 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
             continue
         found += 1
         texts = (re.search(rf"<{one}>(.*?)(?=<|\Z)", inside, re.S | re.I) for one in _TEXTS)
-        title = next((html.unescape(one[1]) for one in texts if one and one[1].strip()), "")
+        title = next((one[1] for one in texts if one and one[1].strip()), "")
+        title = html.unescape(_LONG_REFERENCE.sub("&amp;", title))
         yield (
             number[1].strip(),
             _plain(re.sub(r"^\s*(?:topic|description):\s*", "", title, flags=re.I)),
@@ -181,13 +187,13 @@ def _topics(text: str, name: str) -> Iterator[tuple[str, str]]:
 
 def _sieved(source: Source, wanted: Collection[str], ids: Sequence[str]) -> ReadLines:
     """Return what reads a file's lines, without those of other ids if each line is a row."""
-    lines = text_lines(source)
+    lines = lines_of(source)
     first_line = next(lines, (1, ""))
     is_wanted = _sieve(first_line[1], wanted, ids)
     if is_wanted is None:
         return partial(text_lines, source)
     wanted_lines = [first_line, *(line for line in lines if is_wanted(line[1]))]
-    return lambda: wanted_lines
+    return lambda: (require_utf8(source, line) for line in wanted_lines)
 
 
 def _sieve(first: str, wanted: Iterable[str], ids: Sequence[str]) -> Callable[[str], bool] | None:
