@@ -146,6 +146,7 @@ class _Commands(click.Group):
         import numpy  # noqa: F401
 
         command: click.Command = import_module(f"cranfield.cli.{name.replace('-', '_')}").command
+        command.help = command.help or NO_DOCSTRINGS
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
