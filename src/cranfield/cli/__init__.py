@@ -62,6 +62,7 @@ def load_command(name: str) -> click.Command:
     if name in ADDED:
         module = f"extensions.{ADDED[name].module}"
     command: click.Command = import_module(f"cranfield.{module}").command
+    command.help = command.help or NO_DOCSTRINGS
     return command
 
 
