@@ -25,8 +25,8 @@ from cranfield import (
     evaluate,
     swap_rate,
 )
+from cranfield.arrays import products
 from cranfield.cli import cli
-from cranfield.comparison import products
 from cranfield.scoring import variants
 
 Nested = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score

@@ -8,6 +8,7 @@ import pytest
 from cranfield import Measure, Qrels, Run, evaluate, parse_all
 from cranfield.data.judge import judge
 from cranfield.data.judged import Judged
+from cranfield.extensions.whatif import variants as builder
 from cranfield.extensions.whatif.variants import (
     best_first,
     blocks,
@@ -16,7 +17,6 @@ from cranfield.extensions.whatif.variants import (
     repeated,
     values_of,
 )
-from cranfield.scoring import variants as builder
 
 
 @pytest.mark.parametrize("seed", range(20))
