@@ -27,7 +27,7 @@ from cranfield import (
 )
 from cranfield.arrays import products
 from cranfield.cli import cli
-from cranfield.scoring import variants
+from cranfield.extensions.whatif import variants
 
 Nested = dict[str, dict[str, dict[str, float]]]  # system -> measure -> query -> score
 
