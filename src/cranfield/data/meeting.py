@@ -363,8 +363,8 @@ _BLOCKS_LOOKED_AT = 2
 _DICTS_LOOKED_AT = 20  # queries of three documents or more
 
 
-def _look_at_dict(nested: Nested, query_ids: Iterable[str]) -> Look:
-    """Look at the scores of a dict, unless its first queries show that they are in no such order.
+def _look_at_dict(nested: Nested, query_ids: Iterable[str]) -> Look | None:
+    """Look at the scores of a dict; None if its first queries show that they are in no such order.
 
     The scores of other queries are not looked at: without judgments, nobody has checked them.
     """
@@ -376,7 +376,7 @@ def _look_at_dict(nested: Nested, query_ids: Iterable[str]) -> Look:
         may_be_ranks = first.is_integer() and 0 <= min(first, last) <= max(first, last) <= n
         n_odd += may_be_ranks or (first < last and len(rankings) > 1)
     if 5 * n_odd < 4 * max(n_first, 1):
-        return Look()
+        return None
     column = np.array([*chain.from_iterable(rankings)], np.float64)
     return Look.at(np.cumsum([0, *map(len, rankings)]), column, None)
 
@@ -411,7 +411,8 @@ def order_notes(qrels: Qrels | None, run: Run) -> Iterator[Note]:
     if run.nested is not None:
         with contextlib.suppress(TypeError, ValueError):  # where one query is explained, of others
             query_ids = run.nested if qrels is None else qrels.query_ids
-            yield from _look_at_dict(run.nested, query_ids).notes(run.rows)
+            if look_at_all := _look_at_dict(run.nested, query_ids):
+                yield from look_at_all.notes(run.rows)
         return
     from cranfield.data.regroup import together
 
