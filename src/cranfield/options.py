@@ -211,10 +211,12 @@ class Options:
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
         """Return the options of this family among those given, the others at their defaults."""
-        known: Mapping[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
-        own = {name: value for name, value in given.items() if name in known}
-        found: Self = cls(**own) if own else _usual(cast(Any, cls))
-        return found
+        own = {}
+        if given:
+            known: Mapping[str, Any] = cls.__dataclass_fields__  # type: ignore[attr-defined]
+            own = {name: value for name, value in given.items() if name in known}
+        options: Self = cls(**own) if own else _usual(cast(Any, cls))
+        return options
 
     def to_dict(self) -> dict[str, Any]:
         """Return {name: value}."""
