@@ -550,7 +550,7 @@ def test_the_command_takes_rates_in_place_of_the_second_qrels(
         (b"grade,given,rate\n1,0,1\n1,0.5,2\n", ":3", "expected two whole grades and a rate"),
         (b"grade,given,rate\n1,0,1\n1,0,2\n", ":3", "a second rate of grade 0 for grade 1"),
         (b"grade,given,rate\n1,0\n", ":2", "expected 3 columns"),
-        (b"\xff", "", "is not text"),
+        (b"\xff", ":1", "is not text"),
     ],
 )
 def test_rates_that_cannot_be_read(
