@@ -36,21 +36,21 @@ class Seeds(ExtraColumns):
 
     def columns_of_pairs(self, cells: Sequence[Cell], settings: Settings) -> list[Columns]:
         """Return whether the systems differ when trained again."""
-        found = [training.trained(self.groups, cell) for cell in cells]
+        retrained = [training.trained(self.groups, cell) for cell in cells]
         return [
-            {} if again is None else _columns(cell, again)
-            for cell, again in zip(cells, training.corrected(found, settings), strict=True)
+            {} if tests is None else _columns(cell, tests)
+            for cell, tests in zip(cells, training.corrected(retrained, settings), strict=True)
         ]
 
     def columns_of_systems(self, cell: Cell) -> Columns:
         """Return the means of each system's runs, and their standard deviation."""
-        at = cell.aligned.measures.index(cell.measure)
+        place = cell.aligned.measures.index(cell.measure)
         runs: list[dict[str, float]] = []
         sds: list[float | None] = []
         for group in self.groups:
-            columns = logs(cell.known, group.values[at][cell.queries.rows]).T
-            means = [mean(one) for one in columns]
-            means = [math.exp(one) for one in means] if is_geometric(cell.known) else means
+            columns = logs(cell.known, group.values[place][cell.queries.rows]).T
+            means = [mean(column) for column in columns]
+            means = list(map(math.exp, means)) if is_geometric(cell.known) else means
             runs.append(dict(zip(group.runs, means, strict=True)))
             sds.append(float(np.std(means, ddof=1)) if len(means) > 1 else None)
         return {"runs": runs, "seed_sd": sds}
@@ -69,24 +69,25 @@ class Seeds(ExtraColumns):
             "run_scores": {
                 measure: {
                     run: column
-                    for one in self.groups
-                    for run, column in zip(one.runs, one.values[i].T.tolist(), strict=True)
+                    for group in self.groups
+                    for run, column in zip(group.runs, group.values[i].T.tolist(), strict=True)
                 }
                 for i, measure in enumerate(aligned.measures)
             }
         }
 
 
-def _columns(cell: Cell, again: training.Trained) -> Columns:
-    low, high = t_interval(again.moments, cell.settings.alpha)
+def _columns(cell: Cell, tests: training.Trained) -> Columns:
+    """Return the interval, the tests and the verdict of each pair, trained again."""
+    low, high = t_interval(tests.moments, cell.settings.alpha)
     least, most = ends_of(cell.known, *range_of(cell.known, cell.scores))
     low, high = cut(low, high, least - most, most - least)
-    told = again.p_adjusted <= cell.settings.alpha
+    is_significant = tests.p_adjusted <= cell.settings.alpha
     return {
         "training_low": low,
         "training_high": high,
-        "training_p": again.p,
-        "training_p_adjusted": again.p_adjusted,
-        "training_df": np.where(np.isnan(again.p), np.nan, again.moments.degrees),
-        "training_verdict": verdicts(told, cell.moments.mean, rising=cell.rising),
+        "training_p": tests.p,
+        "training_p_adjusted": tests.p_adjusted,
+        "training_df": np.where(np.isnan(tests.p), np.nan, tests.moments.degrees),
+        "training_verdict": verdicts(is_significant, cell.moments.mean, rising=cell.rising),
     }

@@ -10,45 +10,47 @@ from cranfield.extensions.seeds.columns import Seeds
 from cranfield.extensions.seeds.seeds import Group, averaged, groups_of, notes_on
 
 
-def grouped(
-    found: Aligned, runs_of: Mapping[str, Sequence[str]], deterministic: Sequence[str]
+def join_groups(
+    aligned: Aligned, runs_of_system: Mapping[str, Sequence[str]], deterministic: Sequence[str]
 ) -> Aligned:
     """Return the scores of systems, each of which is the mean of its runs."""
-    runs = {} if found.source is None else found.source.runs
+    runs = {} if aligned.source is None else aligned.source.runs
     paths = {
-        name: [one.path for one in run.sources if one.path is not None]
+        name: [source.path for source in run.sources if source.path is not None]
         for name, run in runs.items()
     }
     groups = tuple(
         Group(
             name,
-            tuple(found.names[i] for i in at),
-            found.values[:, :, at],
+            tuple(aligned.names[i] for i in places),
+            aligned.values[:, :, places],
             name in deterministic,
         )
-        for name, at in groups_of(runs_of, deterministic, found.names, paths)
+        for name, places in groups_of(runs_of_system, deterministic, aligned.names, paths)
     )
-    known = [found.known(measure) for measure in found.measures]
+    measures = [aligned.known(name) for name in aligned.measures]
     columns = [
-        [averaged(measure, one) for measure, one in zip(known, group.values, strict=True)]
+        [averaged(measure, scores) for measure, scores in zip(measures, group.values, strict=True)]
         for group in groups
     ]
-    judged = found.judged
-    if judged is not None:
-        places = {name: i for i, name in enumerate(found.names)}
-        shares = (judged[:, :, [places[run] for run in one.runs]] for one in groups)
-        judged = np.stack([one.mean(axis=2) for one in shares], axis=2)
+    judged_shares = aligned.judged
+    if judged_shares is not None:
+        place_of_run = {name: i for i, name in enumerate(aligned.names)}
+        runs_shares = [
+            judged_shares[:, :, [place_of_run[run] for run in group.runs]] for group in groups
+        ]
+        judged_shares = np.stack([shares.mean(axis=2) for shares in runs_shares], axis=2)
     return replace(
-        found,
-        names=tuple(one.name for one in groups),
+        aligned,
+        names=tuple(group.name for group in groups),
         values=np.stack([np.stack(column) for column in columns], axis=2),
-        notes=(*found.notes, *notes_on(groups)),
+        notes=(*aligned.notes, *notes_on(groups)),
         recipe={
-            **found.recipe,
-            "groups": {one.name: list(one.runs) for one in groups},
-            "deterministic": [one.name for one in groups if one.deterministic],
+            **aligned.recipe,
+            "groups": {group.name: list(group.runs) for group in groups},
+            "deterministic": [group.name for group in groups if group.deterministic],
         },
         source=None,  # rankings are those of runs
-        judged=judged,
-        extra_columns=(*found.extra_columns, Seeds(groups)),
+        judged=judged_shares,
+        extra_columns=(*aligned.extra_columns, Seeds(groups)),
     )

@@ -112,9 +112,9 @@ class Grouping(ComparingOptions):
         """Return the scores of systems, each of which is the mean of its runs."""
         if self.groups is None:
             return aligned
-        from cranfield.extensions.seeds.grouped import grouped
+        from cranfield.extensions.seeds.grouped import join_groups
 
-        return grouped(aligned, self.groups, self.deterministic)
+        return join_groups(aligned, self.groups, self.deterministic)
 
 
 @dataclass(frozen=True, kw_only=True)
