@@ -40,7 +40,8 @@ class Clustering(ComparingOptions):
     def find_units(
         self, query_ids: Sequence[str], units: "Units"
     ) -> tuple["Units", Sequence["Note"]]:
-        """Return the clusters of some queries, and notes on them."""
+        """Return the clusters of some queries, `units` where there are no labels; and notes."""
         from cranfield.extensions.clusters.clusters import clusters_of
 
-        return clusters_of(self.clusters, self.cluster_by, query_ids)
+        clusters, notes = clusters_of(self.clusters, self.cluster_by, query_ids)
+        return (units if self.clusters is None else clusters), notes
