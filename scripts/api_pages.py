@@ -347,7 +347,8 @@ def _parameters(one: Any) -> list[Any]:
         each
         for each in one.parameters
         if each.name not in ("self", "cls")
-        and not (each.name.startswith("_") or str(each.annotation).startswith("Unpack"))
+        and not each.name.startswith("_")
+        and not (each.kind.value == "variadic keyword" and _options(one))
     ]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol, TypedDict, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from cranfield.bar import Bar, bar_here
 from cranfield.options import Options, checked, option
@@ -278,15 +278,3 @@ def watched(verb: _Verb) -> _Verb:
             return verb(*args, **how)
 
     return cast(_Verb, with_progress)
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class WatchingOptions(TypedDict, total=False):
-    """The options of Watching, as keywords of a function."""
-
-    progress: ProgressLike
-
-
-# ---- end

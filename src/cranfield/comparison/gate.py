@@ -21,7 +21,7 @@ from typing import Any, Never, Unpack
 import numpy as np
 
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
-from cranfield.comparison.comparing import ComparingOptions, JoiningOptions
+from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import MANY
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
@@ -35,12 +35,7 @@ from cranfield.comparison.noninferiority import (
 from cranfield.comparison.remarks import on_its_mean, up_to
 from cranfield.comparison.result import listed
 from cranfield.comparison.scale import cut, is_geometric
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    GateSettings,
-    GateSettingsOptions,
-)
+from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.comparison.thresholds import WORST, Threshold, by_measure, thresholds_of
 from cranfield.comparison.verdict import Change, Gate, Verdict
@@ -48,20 +43,14 @@ from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
 from cranfield.extensions import load_families
 from cranfield.notes import Note, warn_of
-from cranfield.options import refuse_others, takes
+from cranfield.options import keywords, refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.render.numbers import number_of, or_none, queries_of
 from cranfield.scoring.arguments import Reading, may_be_measures
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
+from cranfield.scoring.evaluate import MeasuresLike, refuse_mapping
 from cranfield.scoring.sides import hold_both
 
 FAMILIES = load_families("gate")
-
-
-class GateOptions(GateSettingsOptions, JoiningOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `gate`, as keywords."""
-
-    trained_again: bool
 
 
 @watched
@@ -73,7 +62,7 @@ def gate(
     *_more: Never,
     baseline: str | None = None,
     margin: float | str | None = None,
-    **options: Unpack[GateOptions],
+    **options: "Unpack[keywords.Gate]",
 ) -> Gate:
     """Judge whether systems are not worse than a baseline by more than a margin, or good enough.
 

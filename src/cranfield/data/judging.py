@@ -1,7 +1,7 @@
 """Judging: how a run is judged. Each option, its default, its check and its sentence, said once."""
 
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal
 
 from cranfield.errors import OptionError
 from cranfield.formats.block import Duplicates, Order
@@ -163,25 +163,3 @@ class Judging(Options):
 
 # Where runs are not ranked, or in one way only: all but what applies to rows as they are read.
 RANKING = frozenset(one.name for one in options_of(Judging)) - {"duplicates"}
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class JudgingOptions(TypedDict, total=False):
-    """The options of Judging, as keywords of a function."""
-
-    queries: Queries
-    order: Order
-    scores: Precision
-    ties: Ties
-    depth: int | None
-    judged_only: bool
-    duplicates: Duplicates
-    identical_ids: IdenticalIds
-    scores_above: float | None
-    unretrieved: Unretrieved
-    overlap: float
-
-
-# ---- end

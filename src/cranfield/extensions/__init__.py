@@ -7,7 +7,12 @@ core to it. What everybody needs does not belong here.
 
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:  # "Unpack[keywords.Correlate]" is for type checkers only
+    from cranfield.extensions import keywords as keywords
+else:
+    keywords = None
 
 
 class Command(NamedTuple):

@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -325,21 +325,3 @@ def _are_measures(runs: Any) -> bool:
         return bool(parse_all(first))
     except MeasureError:
         return False
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class ReadingOptions(TypedDict, total=False):
-    """The options of Reading, as keywords of a function."""
-
-    columns: ColumnsOfBoth | None
-
-
-class ThreadsOptions(TypedDict, total=False):
-    """The options of Threads, as keywords of a function."""
-
-    threads: int | None
-
-
-# ---- end

@@ -23,13 +23,7 @@ from cranfield.comparison.randomization import step_down
 from cranfield.comparison.result import Method, listed, verdicts
 from cranfield.comparison.scale import cut, is_geometric, range_of
 from cranfield.comparison.score_columns import spelled
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    CollectionSettings,
-    CollectionSettingsOptions,
-    Settings,
-)
+from cranfield.comparison.settings import Alignment, Settings
 from cranfield.comparison.significance import (
     Moments,
     signs,
@@ -41,9 +35,11 @@ from cranfield.comparison.significance import (
 )
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, printable
+from cranfield.extensions import keywords
 from cranfield.extensions.collections.collection_files import collection_files
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
 from cranfield.extensions.collections.macro_tables import macro_tables
+from cranfield.extensions.collections.options import CollectionSettings
 from cranfield.extensions.collections.strata import Strata, flipped
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged, warn_of
@@ -53,7 +49,7 @@ from cranfield.render.numbers import number, number_of, some
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.evaluate import MeasuresLike
 
 FEWEST = 6  # collections: with fewer, no p over collections can be at most .05
 
@@ -150,17 +146,13 @@ class CollectionComparison(Shown):
         }
 
 
-class CollectionOptions(CollectionSettingsOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `compare_collections`, as keywords."""
-
-
 @watched
 @takes(CollectionSettings, Alignment, Reading, Judging, Watching, without=("queries",))
 def compare_collections(
     collections: Any,
     measures: MeasuresLike | None = None,
     *_more: Never,
-    **options: Unpack[CollectionOptions],
+    **options: "Unpack[keywords.CompareCollections]",
 ) -> CollectionComparison:
     """Compare systems over several collections, each of which counts the same.
 

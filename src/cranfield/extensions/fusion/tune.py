@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_names import runs_of
 from cranfield.errors import InputError, MeasureError, OptionError, one_of
-from cranfield.extensions.fusion.fuse import NOT_FUSED, FuseOptions, fuse
+from cranfield.extensions import keywords
+from cranfield.extensions.fusion.fuse import NOT_FUSED, fuse
 from cranfield.extensions.fusion.fused_rows import FusedRows
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS
@@ -48,7 +49,7 @@ from cranfield.render.numbers import (
 )
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
+from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import score_runs
 
 Over = Literal["weights", "parameter"]
@@ -99,26 +100,6 @@ class Tuning(Options):
     )
     seed: int = option(SEED, "The same seed draws the same by chance.", count_from(0))
     alpha: float = option(*ALPHA)
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class TuningOptions(TypedDict, total=False):
-    """The options of Tuning, as keywords of a function."""
-
-    over: Over | None
-    steps: int | None
-    folds: Any
-    seed: int
-    alpha: float
-
-
-# ---- end
-
-
-class TuneOptions(TuningOptions, FuseOptions, ReadingOptions, total=False):
-    """The options of `tune`, as keywords."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -301,7 +282,7 @@ def tune(
     runs: Any,
     method: Method = "sum",
     measure: str | Measure = "nDCG@10",
-    **options: Unpack[TuneOptions],
+    **options: "Unpack[keywords.Tune]",
 ) -> Tuned:
     """Choose weights, or a parameter, of fusion on some queries, and judge them on others.
 

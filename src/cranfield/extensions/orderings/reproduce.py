@@ -15,16 +15,13 @@ from cranfield.comparison.flips import Paired
 from cranfield.comparison.remarks import of_few
 from cranfield.comparison.scale import range_of
 from cranfield.comparison.score_columns import spelled
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    ReproductionSettings,
-    ReproductionSettingsOptions,
-)
+from cranfield.comparison.settings import Alignment
 from cranfield.comparison.significance import Moments, fieller, summed, t_ends
 from cranfield.data.judging import Judging
 from cranfield.data.ranking import Rankings
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
+from cranfield.extensions import keywords
+from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.extensions.orderings.rbo import rbo
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged, warn_of
@@ -34,14 +31,10 @@ from cranfield.render.numbers import interval, number, number_of, or_none, perce
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, table_of
 from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.version import __version__
 
 _HOLDS_AT = 97  # queries: measured of so many, the interval of RMSE holds about as often as it says
-
-
-class ReproduceOptions(ReproductionSettingsOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `reproduce`, as keywords."""
 
 
 class Estimate(NamedTuple):
@@ -229,7 +222,7 @@ def reproduce(
     measures: MeasuresLike | None = None,
     *,
     other_qrels: Any = None,
-    **options: Unpack[ReproduceOptions],
+    **options: "Unpack[keywords.Reproduce]",
 ) -> Reproduction:
     """Say how near a second experiment came to a first one.
 

@@ -9,13 +9,13 @@ from typing import Any, Union, Unpack
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
 from cranfield.data.judging import RANKING, Judging
 from cranfield.data.meeting import notes_on
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.data.run_names import runs_of
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, printable
+from cranfield.extensions import keywords
 from cranfield.extensions.labels.assessors.agreement import Agreement
 from cranfield.extensions.labels.assessors.beyond_chance import coefficients_of, judgments_of
 from cranfield.extensions.labels.assessors.judgments import (
@@ -26,11 +26,11 @@ from cranfield.extensions.labels.assessors.judgments import (
     of_matrix,
     two_judgments,
 )
+from cranfield.extensions.labels.assessors.options import AgreementSettings
 from cranfield.extensions.labels.assessors.relabel import on_scale, relabelled
 from cranfield.extensions.labels.assessors.stability import Stability, stabilities
 from cranfield.extensions.labels.rates import rate_rows
 from cranfield.extensions.whatif.variants import blocks
-from cranfield.formats.block import Duplicates
 from cranfield.formats.columns import What
 from cranfield.formats.header import columns_for
 from cranfield.formats.source import Path
@@ -39,7 +39,7 @@ from cranfield.notes import Note, merged
 from cranfield.options import finite, is_whole, refuse_others, takes
 from cranfield.progress import Watching, parts, watched
 from cranfield.render.numbers import number_of
-from cranfield.scoring.arguments import Reading, ReadingOptions, check_columns, check_judged
+from cranfield.scoring.arguments import Reading, check_columns, check_judged
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
 from cranfield.scoring.scores import Systems
 from cranfield.version import __version__
@@ -48,12 +48,6 @@ from cranfield.version import __version__
 Rates = Union[  # noqa: UP007
     Mapping[tuple[int, int], float], Mapping[int, Mapping[int, float]]
 ]
-
-
-class AgreementOptions(AgreementSettingsOptions, ReadingOptions, total=False):
-    """The options of `agreement`, as keywords."""
-
-    duplicates: Duplicates
 
 
 @watched
@@ -66,7 +60,7 @@ def agreement(
     *,
     confusion: Rates | Path | None = None,
     others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None = None,
-    **options: Unpack[AgreementOptions],
+    **options: "Unpack[keywords.Agreement]",
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
 

@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cranfield.arrays.ids import encode
 from cranfield.data.combined import WHICH_COUNTS, DifferingGrades
 from cranfield.data.qrels import Qrels
 from cranfield.errors import DuplicateError, InputError, OptionError, printable
+from cranfield.extensions import keywords
 from cranfield.extensions.labels.label_files import DRAWING, QUERY, Label, labels_in
 from cranfield.extensions.labels.pools.pool import NOT_DRAWN, Pool
 from cranfield.formats.block import Errors, Role
@@ -74,21 +75,6 @@ class CollectSettings(Options):
         "Refuse the first label that cannot be used, or of a document that the pool lacks; or "
         "leave such labels out and count them.",
     )
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class CollectSettingsOptions(TypedDict, total=False):
-    """The options of CollectSettings, as keywords of a function."""
-
-    assessor: str | None
-    grades_of: Mapping[str, float] | str | None
-    differing: DifferingGrades
-    errors: Errors
-
-
-# ---- end
 
 
 @dataclass(frozen=True)
@@ -188,7 +174,7 @@ def collect(
     labels: "LabelsLike | Mapping[str, LabelsLike]",
     *,
     pool: Any = None,
-    **options: Unpack[CollectSettingsOptions],
+    **options: "Unpack[keywords.CollectSettings]",
 ) -> Labels:
     """Return the labels that people gave as judgments, checked against what was asked.
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, ClassVar, Literal, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
+from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fuse import fuse
 from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
 from cranfield.extensions.labels.pools.deciding import deciding
@@ -31,7 +32,7 @@ from cranfield.render.numbers import number_of, signed
 from cranfield.render.shown import FORMS, Shown, as_json
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import HowOptions, score_runs
+from cranfield.scoring.evaluate import score_runs
 from cranfield.version import __version__
 
 By = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front", "bandit"]
@@ -142,30 +143,6 @@ class PoolSettings(Options):
     def shares(self) -> Strata | None:
         """The share of each stratum, as checked."""
         return None if self.strata is None else strata(self.strata)
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class PoolSettingsOptions(TypedDict, total=False):
-    """The options of PoolSettings, as keywords of a function."""
-
-    by: By
-    k: int
-    n: int | None
-    strata: Strata | str | None
-    measure: str | None
-    draw: Draw
-    likely: Likely
-    unjudged: bool
-    seed: int
-
-
-# ---- end
-
-
-class PoolOptions(PoolSettingsOptions, HowOptions, total=False):
-    """The options of `pool`, as keywords."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -293,7 +270,7 @@ def pool(
     *,
     query_texts: TextsLike | None = None,
     doc_texts: TextsLike | None = None,
-    **options: Unpack[PoolOptions],
+    **options: "Unpack[keywords.Pool]",
 ) -> Pool:
     """Return which documents people should label: a pool, a part of it, or what is most useful.
 
