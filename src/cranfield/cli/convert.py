@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -105,22 +105,43 @@ def command(
         flags.refuse_options({"top"}, "applies to a run")
         if not merge:
             flags.refuse_options({"differing"}, "applies to --merge")
-        judgments = data.read_qrels(source, kept.duplicates)
-        if merge:
-            others = [data.read_qrels(one, kept.duplicates) for one in merge]
-            judgments = judgments.merge(*others, differing=differing)
-        for path in only:
-            judgments = _of_queries(judgments, path, keeps=True)
-        for path in without:
-            judgments = _of_queries(judgments, path, keeps=False)
+        judgments = _read_qrels([source, *merge], only, without, differing, kept, data)
         _write_qrels(judgments, target, format, kept)
-        return
-    flags.refuse_options({"differing"}, "applies to judgments")
+    else:
+        flags.refuse_options({"differing"}, "applies to judgments")
+        run = _read_run([source, *merge], only, without, data)
+        run = run if top is None else run.top(top, duplicates=kept.duplicates)
+        _write_run(run, target, format, kept)
+
+
+def _read_qrels(
+    sources: Sequence[str],
+    only: Sequence[str],
+    without: Sequence[str],
+    differing: DifferingGrades,
+    kept: Judging,
+    data: DataOptions,
+) -> Qrels:
+    """Read judgments, merge them, and choose the queries that other files name."""
+    judgments, *others = (data.read_qrels(source, kept.duplicates) for source in sources)
+    if others:
+        judgments = judgments.merge(*others, differing=differing)
+    for path in only:
+        judgments = _of_queries(judgments, path, keeps=True)
+    for path in without:
+        judgments = _of_queries(judgments, path, keeps=False)
+    return judgments
+
+
+def _read_run(
+    sources: Sequence[str], only: Sequence[str], without: Sequence[str], data: DataOptions
+) -> Run:
+    """Read runs, join them, and choose the rows that other files name."""
     columns, names = None, COLUMNS["doc"].lists[What.EXCLUDED]
     if without and any(plain_name(name) in names for name in data.columns or ()):
         columns, data = data.columns, replace(data, columns=None)
-    run, *others_of = (data.read_runs([one], says_order=True)[0] for one in (source, *merge))
-    for other in others_of:
+    run, *others = (data.read_runs([source], says_order=True)[0] for source in sources)
+    for other in others:
         run |= other
     for path in only:
         run = run.only(**_named(path))
@@ -128,8 +149,7 @@ def command(
         ids = _named(path)
         run = run.without(**ids, columns=columns if ids.get("docs") == path else None)
         say_notes([run.rows.notes[-1].of(path)])
-    run = run if top is None else run.top(top, duplicates=kept.duplicates)
-    _write_run(run, target, format, kept)
+    return run
 
 
 def _write_qrels(judgments: Qrels, target: str, form: Any, kept: Judging) -> None:

@@ -77,9 +77,7 @@ class Design(Options):
     )
 
     seeds: int | None = option(
-        None,
-        "How many runs each system has, with different seeds. Needs seed_sd.",
-        count_from(2),
+        None, "How many runs each system has, with different seeds. Needs seed_sd.", count_from(2)
     )
     seed_sd: float | None = option(
         None,
@@ -186,12 +184,7 @@ def detectable(
     """
     n_queries = checked("n_queries", n_queries, count_from(2))
     design = Design(
-        power=power,
-        alpha=alpha,
-        cluster_size=cluster_size,
-        icc=icc,
-        seeds=seeds,
-        seed_sd=seed_sd,
+        power=power, alpha=alpha, cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd
     )
     design.check_power()
     mean = mean_of(n_clusters_of(n_queries, design), design)

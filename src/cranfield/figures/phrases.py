@@ -1,8 +1,8 @@
 """The sentences with pictures of a comparison: on means, intervals and tests."""
 
+from cranfield.comparison.method import tested_by
 from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import tested_by
 from cranfield.figures.choice import LETTERS, Between
 from cranfield.figures.marks import shown_name
 from cranfield.render.numbers import number, number_of, percent, queries_of, signed

@@ -9,10 +9,10 @@ from typing import Any, Literal, Unpack
 
 from cranfield.comparison.compare import compared, every_pair
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.method import CORRECTIONS, test_of
 from cranfield.comparison.result import Outcome, Result, System
 from cranfield.comparison.scale import range_of
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import CORRECTIONS, test_of
 from cranfield.errors import InputError
 from cranfield.extensions import keywords
 from cranfield.extensions.collections.macro import CollectionComparison, averaged
