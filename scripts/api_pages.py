@@ -176,6 +176,7 @@ INTERNAL = {
 BASES = {
     "Altered": "cranfield.data.altered.Altered",
     "Documents": "cranfield.data.documents.Documents",
+    "JudgmentColumns": "cranfield.data.judgment_columns.JudgmentColumns",
     "Pairs": "cranfield.comparison.result.Pairs",
 }
 INDEXED = {"__getitem__": ("[", "]")}  # methods that are written with brackets

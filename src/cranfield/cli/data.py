@@ -24,8 +24,8 @@ from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Keep
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.files import names_of, stem_of
-from cranfield.formats.header import columns_for
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import columns_for
 from cranfield.lazy import cached_property
 from cranfield.measures import known_as, parse_all
 from cranfield.options import Options, level, option, options_of

@@ -20,7 +20,7 @@ from typing import Any, Never, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
+from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import MANY
@@ -35,6 +35,7 @@ from cranfield.comparison.noninferiority import (
 from cranfield.comparison.remarks import on_its_mean, up_to
 from cranfield.comparison.result import listed
 from cranfield.comparison.scale import cut, is_geometric
+from cranfield.comparison.score_columns import named_texts
 from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.comparison.thresholds import WORST, Threshold, by_measure, thresholds_of

@@ -8,13 +8,7 @@ from cranfield.formats.block import Duplicates, Order
 from cranfield.options import Options, number, option, options_of, whole
 
 Queries = Literal[
-    "judged",
-    "both",
-    "relevant",
-    "relevant-and-both",
-    "retrieved",
-    "relevant-and-retrieved",
-    "run",
+    "judged", "both", "relevant", "relevant-and-both", "retrieved", "relevant-and-retrieved", "run"
 ]
 Precision = Literal["double", "single"]
 IdenticalIds = Literal["keep", "drop"]
@@ -82,9 +76,7 @@ class Judging(Options):
         "(BEIR's ignore_identical_ids).",
     )
     scores_above: float | None = option(
-        None,
-        "Drop documents whose score is not above this number before ranking.",
-        number(),
+        None, "Drop documents whose score is not above this number before ranking.", number()
     )
 
     unretrieved: Unretrieved = option(

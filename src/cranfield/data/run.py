@@ -32,9 +32,8 @@ from cranfield.formats.block import (
     joined,
     no_rows,
 )
-from cranfield.formats.columns import ColumnsLike, What, in_order, may_be_distance
+from cranfield.formats.columns import ColumnsLike, What, in_order, listed_names, may_be_distance
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
-from cranfield.formats.header import listed_names
 from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Path, Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag

@@ -19,8 +19,8 @@ from cranfield.formats import rows_of_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, What
 from cranfield.formats.frames import is_table
-from cranfield.formats.header import columns_for, columns_for_side
 from cranfield.formats.objects import is_list, lists_of_ids
+from cranfield.formats.stated_columns import columns_for, columns_for_side
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, is_whole, option, whole
 from cranfield.scoring.scores import Scores, Systems

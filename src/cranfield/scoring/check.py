@@ -12,8 +12,8 @@ from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import InputError, printable
 from cranfield.formats.columns import ColumnsOfBoth, What
-from cranfield.formats.header import columns_for
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import columns_for
 from cranfield.notes import Note, gravest_first
 from cranfield.options import checked, keywords, refuse_others, takes, whole
 from cranfield.progress import Watching, watched

@@ -14,7 +14,7 @@ from cranfield.extensions.fusion.fused_rows import FusedRows
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS, needs_scores, settled
 from cranfield.formats.columns import What
-from cranfield.formats.header import columns_for
+from cranfield.formats.stated_columns import columns_for
 from cranfield.notes import warn_of
 from cranfield.options import options_of, refuse_others, takes
 from cranfield.render.numbers import some

@@ -29,8 +29,8 @@ from cranfield.extensions.fusion.fused_rows import FusedRows
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS
 from cranfield.formats.columns import What
-from cranfield.formats.header import columns_for
 from cranfield.formats.small.labels import cluster_labels
+from cranfield.formats.stated_columns import columns_for
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, warn_of
 from cranfield.options import Options, is_whole, option, refuse_others, takes

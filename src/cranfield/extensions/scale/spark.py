@@ -42,7 +42,8 @@ from cranfield.extensions.scale.totals import MEASURE, ROLE, column, compare, qu
 from cranfield.formats.block import Errors, LeftOut, Role, check_errors
 from cranfield.formats.columns import IDS, ColumnsLike, ColumnsOfBoth, What, plain_name
 from cranfield.formats.fields import Fields, fields_of
-from cranfield.formats.header import columns_for, columns_for_side, list_columns, take_columns
+from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.stated_columns import columns_for, columns_for_side
 from cranfield.formats.systems import SYSTEMS
 from cranfield.measures import Measure
 from cranfield.options import checked, keywords, level, refuse_others, takes, whole

@@ -17,7 +17,7 @@ from cranfield.data.run import Run, RunLike, as_run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
 from cranfield.extensions.scale.part import judged_part
 from cranfield.measures import Measure, plan_of
-from cranfield.measures.registry import of_exact_sum, summed
+from cranfield.measures.aggregation import of_exact_sum, summed
 from cranfield.notes import Note, lines_of
 from cranfield.options import checked, keywords, level, refuse_others, takes
 from cranfield.render.numbers import number

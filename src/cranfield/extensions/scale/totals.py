@@ -20,7 +20,7 @@ from cranfield.data.regroup import bucket_of
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions.scale.tasks import ANSWERED, QUERY, Batches
 from cranfield.measures import Measure, parse
-from cranfield.measures.registry import Aggregation, of_exact_sum, summed
+from cranfield.measures.aggregation import Aggregation, of_exact_sum, summed
 from cranfield.options import checked, share
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from cranfield.extensions.labels.assessors.stability import Stability, stabiliti
 from cranfield.extensions.labels.rates import rate_rows
 from cranfield.extensions.whatif.variants import blocks
 from cranfield.formats.columns import What
-from cranfield.formats.header import columns_for
 from cranfield.formats.source import Path
+from cranfield.formats.stated_columns import columns_for
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.options import finite, is_whole, refuse_others, takes
