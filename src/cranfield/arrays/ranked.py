@@ -107,8 +107,7 @@ class Ranked(Recordable):
 
     def queries(self, begin: int, end: int) -> "Ranked":
         """Return the rows of the queries from `begin` to before `end`, or the last, renumbered."""
-        first, last = self.query.searchsorted((begin, end)).tolist()
-        rows = slice(first, last)
+        rows = slice(*self.query.searchsorted((begin, end)).tolist())
         columns = {name: each[rows] for name, each in self.columns.items()}
         n = min(end, self.n_queries) - begin
         return Ranked(
@@ -258,8 +257,7 @@ class Ranked(Recordable):
         deepest = max(int(self.rank.max(initial=0)), int(other.rank.max(initial=0))) + 1
         keys = self.query * deepest + self.rank
         rows = np.searchsorted(keys, other.query * deepest + other.rank, side="right") - 1
-        found = rows >= self.starts[other.query]
-        return np.where(found, np.append(values, 0)[rows], 0)
+        return np.where(rows >= self.starts[other.query], np.append(values, 0)[rows], 0)
 
     @step_of()
     def places(self, ideal: "Ranked") -> Ints:

@@ -91,17 +91,7 @@ def command(
     named = [*merge, *only, *without, *filter(None, [data.map_docs])]
     refuse_own_input([source, *named], target)
     refuse_two_inputs(source, *named)
-    path = local_path(source)
-    if path != "-" and not URL.match(path) and not glob.glob(path):
-        Source(source).start(1)  # says that there is no such file
-    if is_qrels and is_run:
-        raise click.UsageError("--qrels and --run exclude each other")
-    if not (is_qrels or is_run):
-        what = what_is(source)
-        if what is None:
-            raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
-        is_qrels = what is What.QRELS
-    if is_qrels:
+    if _holds_qrels(source, is_qrels=is_qrels, is_run=is_run):
         flags.refuse_options({"top"}, "applies to a run")
         if not merge:
             flags.refuse_options({"differing"}, "applies to --merge")
@@ -112,6 +102,21 @@ def command(
         run = _read_run([source, *merge], only, without, data)
         run = run if top is None else run.top(top, duplicates=kept.duplicates)
         _write_run(run, target, format, kept)
+
+
+def _holds_qrels(source: str, *, is_qrels: bool, is_run: bool) -> bool:
+    """Tell whether a file holds judgments, not a run: as the user says, or as its columns do."""
+    path = local_path(source)
+    if path != "-" and not URL.match(path) and not glob.glob(path):
+        Source(source).start(1)  # says that there is no such file
+    if is_qrels and is_run:
+        raise click.UsageError("--qrels and --run exclude each other")
+    if is_qrels or is_run:
+        return is_qrels
+    what = what_is(source)
+    if what is None:
+        raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
+    return what is What.QRELS
 
 
 def _read_qrels(
