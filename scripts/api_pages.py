@@ -475,11 +475,13 @@ def _text(one: Any) -> Iterator[str]:
                         imports = ""
                     yield part
         elif kind == "parameters":
-            yield "**Parameters**"
-            yield "\n".join(
-                f"- `{each.name}`{_facts(function, each.name)}: {_prose(each.description)}"
-                for each in section.value
+            yield from _arguments("Parameters", section, function)
+        elif kind == "admonition":  # options of an extension: arguments under a heading
+            arguments = griffe.Docstring(
+                f"Args:\n{textwrap.indent(section.value.description, '    ')}"
             )
+            (arguments_section,) = arguments.parse("google")
+            yield from _arguments(section.title, arguments_section, function)
         elif kind == "returns":
             yield "**Returns** " + " ".join(
                 _prose(": ".join(filter(None, [str(each.annotation or ""), each.description])))
@@ -492,6 +494,15 @@ def _text(one: Any) -> Iterator[str]:
             )
         else:
             yield f"**{kind.capitalize()}** {_prose(str(section.value))}"
+
+
+def _arguments(heading: str, section: Any, function: Any) -> Iterator[str]:
+    """Yield a heading, and the list of the parameters of a section."""
+    yield f"**{heading}**"
+    yield "\n".join(
+        f"- `{parameter.name}`{_facts(function, parameter.name)}: {_prose(parameter.description)}"
+        for parameter in section.value
+    )
 
 
 def _paragraphs(text: str, imports: str) -> Iterator[str]:
