@@ -65,7 +65,6 @@ class CompareCollections(Alignment, Reading, Judging, Watching, total=False):
     flips: int
     seed: int
     tie: float
-    ranks: bool
 
 
 class Conventions(Reading, Watching): ...

@@ -5,6 +5,13 @@ from dataclasses import dataclass
 from cranfield.comparison.level import ALPHA
 from cranfield.options import Options, number, option
 
+LAM = (
+    None,
+    "How much the model's labels count, from 0, not at all, to 1. [default: as much as makes the "
+    "estimate least uncertain]",
+    number(0, 1),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PoweredSettings(Options):
@@ -14,9 +21,4 @@ class PoweredSettings(Options):
         None, "The system that the others are compared with. [default: the first]"
     )
     alpha: float = option(*ALPHA)
-    lam: float | None = option(
-        None,
-        "How much the model's labels count, from 0, not at all, to 1. [default: as much as makes "
-        "the estimate least uncertain]",
-        number(0, 1),
-    )
+    lam: float | None = option(*LAM)
