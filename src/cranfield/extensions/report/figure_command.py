@@ -13,7 +13,7 @@ from cranfield.cli.terminal import note, refuse_outputs, say_notes
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.errors import OptionError, printable
-from cranfield.figures import (
+from cranfield.extensions.report.figures import (
     Figure,
     by_collection,
     by_cutoff,
@@ -29,12 +29,12 @@ from cranfield.figures import (
     scatter,
     spread,
 )
-from cranfield.figures.choice import two_of
-from cranfield.figures.curves import CUTOFFS
-from cranfield.figures.figure import SUFFIXES, check_installed, suffix_of
-from cranfield.figures.matrix import DEPTH as RANKS
-from cranfield.figures.style import STYLES, StyleName
-from cranfield.figures.weights import DEPTH, WEIGHTED
+from cranfield.extensions.report.figures.choice import two_of
+from cranfield.extensions.report.figures.curves import CUTOFFS
+from cranfield.extensions.report.figures.figure import SUFFIXES, check_installed, suffix_of
+from cranfield.extensions.report.figures.matrix import DEPTH as RANKS
+from cranfield.extensions.report.figures.style import STYLES, StyleName
+from cranfield.extensions.report.figures.weights import DEPTH, WEIGHTED
 from cranfield.options import options_of, whole
 
 
