@@ -107,7 +107,7 @@ def is_alias(name: str) -> bool:
 
 def is_command(name: str) -> bool:
     """Tell whether a module is the command of an extension."""
-    return extension_of(name) is not None and name.endswith("command")
+    return extension_of(name) is not None and name.endswith("_command")
 
 
 def test_no_module_outside_imports_an_extension() -> None:
@@ -239,7 +239,7 @@ def test_the_tree_names_the_files() -> None:
 
 
 # What a file of an extension is for.
-IN_EACH_EXTENSION = ("command", "options", "columns", "sentences", "units")
+IN_EACH_EXTENSION = ("options", "columns", "sentences", "units")
 
 
 def test_no_two_files_have_one_name() -> None:
