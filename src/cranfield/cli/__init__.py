@@ -35,9 +35,7 @@ _SECTIONS = {
         "gate": "Fail if a run is worse than the baseline by a margin.",
     },
     "Show": {},
-    "Runs and judgments": {
-        "convert": "Write a run or judgments in another format.",
-    },
+    "Runs and judgments": {"convert": "Write a run or judgments in another format."},
 }
 
 

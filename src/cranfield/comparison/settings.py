@@ -162,7 +162,7 @@ class Settings(Options):
         test, correction = self.test, self.correction
         if vars(self)["correction"] is None:
             object.__setattr__(self, "correction", "none" if test == "bayes" else "holm")
-        check_comparing(self.flips, test, self.correction, self.baseline, all_pairs=self.all_pairs)
+        check_test(self.flips, test, self.correction, self.baseline, all_pairs=self.all_pairs)
         if correction not in (None, "none") and test == "bayes":
             raise OptionError("test='bayes' has no p-values to correct: leave correction out")
         if correction in ("tukey", "rtukey") and test not in ("randomization", "t"):
@@ -195,7 +195,7 @@ class Settings(Options):
         return {**vars(self), "permutations": self.permutations, "cranfield": __version__}
 
 
-def check_comparing(
+def check_test(
     flips: int, test: str, correction: str, baseline: str | None, *, all_pairs: bool
 ) -> None:
     """Raise OptionError for options that do not go together in any comparison of systems."""
@@ -317,9 +317,7 @@ class Design(Options):
     )
 
     seeds: int | None = option(
-        None,
-        "How many runs each system has, with different seeds. Needs seed_sd.",
-        count_from(2),
+        None, "How many runs each system has, with different seeds. Needs seed_sd.", count_from(2)
     )
     seed_sd: float | None = option(
         None,

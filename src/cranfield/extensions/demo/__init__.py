@@ -41,14 +41,13 @@ def modules() -> dict[str, str]:
     True
     """
     library = Path(sysconfig.get_path("stdlib"))
-    found = {}
+    docstrings = {}
     for name in sorted({line.split()[2] for line in QRELS.read_text("utf-8").splitlines()}):
         place = library.joinpath(*name.split("."))
         for path in (place.with_suffix(".py"), place / "__init__.py"):
-            if path.is_file():
-                said = ast.get_docstring(ast.parse(path.read_bytes())) or ""
-                found[name] = " ".join(said.split())
-    return {name: text for name, text in found.items() if text}
+            if path.is_file() and (docstring := ast.get_docstring(ast.parse(path.read_bytes()))):
+                docstrings[name] = " ".join(docstring.split())
+    return docstrings
 
 
 def rows(system: str, k: int = 5) -> list[dict[str, object]]:
