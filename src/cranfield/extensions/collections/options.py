@@ -36,11 +36,6 @@ class CollectionSettings(Options):
     flips: int = option(*FLIPS_OPTION)
     seed: int = option(*SEED_OPTION)
     tie: float = option(TIE, "Means that differ by at most this are tied.", number(0))
-    ranks: bool = option(
-        False,
-        "Add each system's mean rank over the collections, Friedman's test of all systems, and "
-        "Wilcoxon's signed ranks of each pair over the collections.",
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,7 +56,6 @@ class CollectionSettingsOptions(TypedDict, total=False):
     flips: int
     seed: int
     tie: float
-    ranks: bool
 
 
 # ---- end
