@@ -65,7 +65,7 @@ class Model:
 
 
 def _forget_adapter(patch: "pytest.MonkeyPatch", name: str) -> None:
-    """Have an adapter imported anew, by the name that users know, too."""
+    """Have an adapter imported again, by the name that users know, too."""
     for folder in ("cranfield.adapters", "cranfield.extensions.tools.adapters"):
         patch.delitem(sys.modules, f"{folder}.{name}", raising=False)
 
