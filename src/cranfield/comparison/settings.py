@@ -161,7 +161,7 @@ class Settings(Options):
         test, correction = self.test, self.correction
         if vars(self)["correction"] is None:
             object.__setattr__(self, "correction", "none" if test == "bayes" else "holm")
-        check_comparison(self.flips, self.correction, test, self.baseline, all_pairs=self.all_pairs)
+        check_test(self.flips, test, self.correction, self.baseline, all_pairs=self.all_pairs)
         if correction not in (None, "none") and test == "bayes":
             raise OptionError("test='bayes' has no p-values to correct: leave correction out")
         if correction in ("tukey", "rtukey") and test not in ("randomization", "t"):
@@ -194,8 +194,8 @@ class Settings(Options):
         return {**vars(self), "permutations": self.permutations, "cranfield": __version__}
 
 
-def check_comparison(
-    flips: int, correction: str, test: str, baseline: str | None, *, all_pairs: bool
+def check_test(
+    flips: int, test: str, correction: str, baseline: str | None, *, all_pairs: bool
 ) -> None:
     """Raise OptionError for options that do not go together in any comparison of systems."""
     if flips > MOST_FLIPS:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cranfield.comparison.level import ALPHA
-from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, check_comparison
+from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, check_test
 from cranfield.comparison.significance import TIE
 from cranfield.options import Options, number, option
 
@@ -39,6 +39,4 @@ class CollectionSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_comparison(
-            self.flips, self.correction, self.test, self.baseline, all_pairs=self.all_pairs
-        )
+        check_test(self.flips, self.test, self.correction, self.baseline, all_pairs=self.all_pairs)

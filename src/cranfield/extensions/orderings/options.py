@@ -1,4 +1,4 @@
-"""The options of orderings: each with its default, its check and one sentence."""
+"""How orderings of systems are compared: the options."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,24 +10,22 @@ from cranfield.options import Options, option, share
 
 SPLITS = 1_000
 BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
-
-
-def rising(value: Any) -> tuple[float, ...]:
-    """Return numbers above 0, each greater than the one before, or raise ValueError."""
-    try:
-        numbers = tuple(map(float, value))
-    except (TypeError, ValueError):
-        numbers = ()
-    if not numbers or list(numbers) != sorted(set(numbers)) or not numbers[0] > 0:
-        raise ValueError("rising numbers above 0")
-    return numbers
-
-
 _RBO_P = (
     0.9,
     "The p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.",
     share(),
 )
+
+
+def rising(value: Any) -> tuple[float, ...]:
+    """Return numbers above 0, each greater than the one before, or raise ValueError."""
+    try:
+        found = tuple(map(float, value))
+    except (TypeError, ValueError):
+        found = ()
+    if not found or list(found) != sorted(set(found)) or not found[0] > 0:
+        raise ValueError("rising numbers above 0")
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
