@@ -27,39 +27,41 @@ CORRECTIONS = {
 
 def test_of(results: Sequence[Result], settings: Settings) -> str:
     """Return the name of the test, with how its p-values were computed."""
-    said = TESTS[settings.test]
+    test = TESTS[settings.test]
     if settings.test in ("randomization", "wilcoxon"):
         exact = [pair.exact for result in results for pair in result.pairs[:1]]
         methods = {pair.method for result in results for pair in result.pairs}
         most = "up to " if methods & {"sequential", "bound"} else ""
         units = results[0].units.words
         flips = "flips" if results[0].units.n_groups is None else f"flips of {units}"
-        drawn = f"{most}{settings.flips:,} {flips}, seed {settings.seed}"
-        drawn += f"; exact up to 20 {units}" if any(exact) else ""
-        said += f", exact: all {flips}" if all(exact) else f", {drawn}"
+        how_drawn = f"{most}{settings.flips:,} {flips}, seed {settings.seed}"
+        how_drawn += f"; exact up to 20 {units}" if any(exact) else ""
+        test += f", exact: all {flips}" if all(exact) else f", {how_drawn}"
     elif settings.test == "bootstrap":
-        said += f", {settings.flips:,} resamples, seed {settings.seed}"
-    return said
+        test += f", {settings.flips:,} resamples, seed {settings.seed}"
+    return test
 
 
 def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
     """Return the line that says how it was tested; more of it where slices differ."""
     first = results[0]
-    said = [test_of(results, settings)]
+    parts = [test_of(results, settings)]
     if settings.test == "bayes" or settings.rope is not None:
-        said.append(f"the same: within {settings.rope or 0:g}")
+        parts.append(f"the same: within {settings.rope or 0:g}")
     if settings.test != "bayes":
         over = number_of(first.comparisons, "comparison")
         over += " in each slice" if first.label is not None else ""
         over += " of all measures" if settings.family == "all" else ""
-        drawn = f", {settings.permutations:,} permutations" if settings.permutations else ""
-        how = CORRECTIONS.get(settings.correction)  # None of "none"
+        permutations = f", {settings.permutations:,} permutations" if settings.permutations else ""
+        correction = CORRECTIONS.get(settings.correction)  # None of "none"
         if told_by(first, settings) == "p" and first.comparisons == 1:
-            said.append(over)  # there is nothing to correct
+            parts.append(over)  # there is nothing to correct
         else:
-            said.append(f"{how} over {over}{drawn}" if how else f"uncorrected, {over}")
-    said.append(f"alpha {settings.alpha:g}")
-    return ["; ".join(said)]
+            parts.append(
+                f"{correction} over {over}{permutations}" if correction else f"uncorrected, {over}"
+            )
+    parts.append(f"alpha {settings.alpha:g}")
+    return ["; ".join(parts)]
 
 
 def tested_by(result: Result, settings: Settings) -> str:
