@@ -226,8 +226,8 @@ def test_the_tree_names_the_folders() -> None:
 def test_the_files_that_the_page_names_are_there() -> None:
     named = re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE)
     assert len(named) > 30
-    missing = [name for name in named if not (PACKAGE / name).exists()]
-    assert [name for name in missing if not (ROOT / name).exists()] == []
+    folders = (PACKAGE, ROOT / "src", ROOT)
+    assert [name for name in named if not any((above / name).exists() for above in folders)] == []
 
 
 # What a file of an extension is for.
