@@ -19,16 +19,12 @@ from cranfield.options import Options
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "cranfield"
-TREE = re.search(
-    r"^```text\nsrc/cranfield/\n(.*?)^```",
-    (ROOT / "docs/background/architecture.md").read_text(),
-    re.S | re.M,
-)
+PAGE = (ROOT / "docs/background/architecture.md").read_text("utf-8")
+TREE = re.search(r"^```text\nsrc/cranfield/\n(.*?)^```", PAGE, re.S | re.M)
 assert TREE is not None
 LINES = re.findall(r"^  (\w.*?)(?:  .*)?$", TREE[1], re.M)  # a part each, or aliases
 PARTS = [part for line in LINES for part in re.findall(r"(\w+)(?:\.py|/)", line)]
 FLOORS = [part for part in PARTS if part != "extensions"]
-FILES = re.findall(r"\w+\.py", TREE[1])
 
 
 def modules() -> dict[str, Path]:
@@ -234,16 +230,17 @@ def test_no_module_imports_itself_by_way_of_others(name: str) -> None:
     assert name not in reached
 
 
-def test_the_tree_names_the_files() -> None:
-    """All, but that a command has a file of its name, and a kind of small table one of its own."""
-    there = {path.name for path in MODULES.values()}
-    assert {*FILES} <= there, {*FILES} - there
-    listed = [
-        path
-        for name, path in MODULES.items()
-        if path.parent.name not in ("cli", "small") and not is_command(name) and not is_alias(name)
-    ]
-    assert {path.name for path in listed} - {*FILES, "__init__.py"} == set()
+def test_the_tree_names_the_folders() -> None:
+    folders = {path.parent.relative_to(PACKAGE).name for path in MODULES.values()} - {""}
+    listed = {name for line in TREE[1].splitlines() for name in re.findall(r"(\w+)/", line)}
+    assert folders <= listed
+
+
+def test_the_files_that_the_page_names_are_there() -> None:
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE)
+    assert len(named) > 30
+    folders = (PACKAGE, ROOT / "src", ROOT)
+    assert [name for name in named if not any((above / name).exists() for above in folders)] == []
 
 
 # What a file of an extension is for.
