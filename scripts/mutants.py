@@ -1,4 +1,4 @@
-"""Change one operator, comparison or constant at a time: are there tests that notice.
+"""Change one operator, comparison or constant at a time: there must be a test that notices.
 
 tests/mutants.json holds mutants: changes in functions of the core, each with its killer, a cheap
 test that fails with that change. This script runs every killer against its mutant, in a copy of
@@ -14,14 +14,13 @@ changes, a killer by its name and that of its file: lines and folders may be oth
 import argparse
 import ast
 import builtins
+import gc
 import importlib
 import importlib.util
 import itertools
 import json
 import os
 import random
-import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -40,33 +39,30 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES, TESTS, LIST = ROOT / "src", ROOT / "tests", ROOT / "tests" / "mutants.json"
-N_MUTANTS, MIN_LINES, N_CASES, N_WORKERS, CPU_SECONDS = 300, 5, 4, 2, 60
+N_MUTANTS, MIN_LINES, N_CASES, N_WORKERS, CPU_SECONDS = 300, 5, 4, 2, 20
+WRONG_SOURCES = 98  # a status of a child: the tests ran with other sources
+PRELOADED = "numpy", "scipy.stats", "pyarrow.csv", "pyarrow.compute", "hypothesis", "pandas"
 
-SYMBOLS = (  # class in ast, symbol, and the one that takes its place
-    "Lt < <=,LtE <= <,Gt > >=,GtE >= >,Eq == !=,NotEq != ==,Is is is_not,IsNot is_not is,"
-    "In in not_in,NotIn not_in in,Add + -,Sub - +,Mult * /,Div / *,FloorDiv // /,Mod % *,Pow ** *,"
-    "And and or,Or or and,BitAnd & |,BitOr | &,USub - +"
-)
-CHANGES = {
-    name: (before.replace("_", " "), after.replace("_", " "))
-    for name, before, after in (symbol.split(" ") for symbol in SYMBOLS.split(","))
-} | {"Not": ("not", ""), "Invert": ("~", "")}
+# Classes of ast: what takes the place of what. Not and Invert are doubled: nothing is negated then.
+PAIRS = "Lt LtE,Gt GtE,Eq NotEq,Is IsNot,In NotIn,Add Sub,Mult Div,And Or,BitAnd BitOr"
+CHANGES = {"FloorDiv": "Div", "Mod": "Mult", "Pow": "Mult", "USub": "UAdd"}
+for name, other_name in (pair.split() for pair in PAIRS.split(",")):
+    CHANGES |= {name: other_name, other_name: name}
+DOUBLED = {"Not", "Invert"}
 # Defaults and decorators run at import, annotations do not run; messages are not arithmetic.
 SKIPPED_FIELDS = ("annotation", "returns", "decorator_list")
 SKIPPED_NODES = ast.arguments | ast.JoinedStr
 
-Place = tuple[str, str, str, str, int]  # module, function, kind, before, count
-Edit = tuple[int, int, str]  # first and last byte, new text
+Place = tuple[str, str, str, int]  # module, function, before, count
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change: the `count`-th (from 0) `before` of its kind in a function becomes `after`."""
+    """A change: the `count`-th (from 0) `before` in a function becomes `after`."""
 
     module: str
     function: str  # qualified name, without the module
-    kind: str  # operator, comparison or constant
-    before: str
+    before: str  # class of ast, or a constant
     count: int
     after: str
     killer: str = ""  # test_file.py::test_name[parameters]
@@ -74,29 +70,35 @@ class Mutant:
     @property
     def place(self) -> Place:
         """What the mutant is found by."""
-        return self.module, self.function, self.kind, self.before, self.count
+        return self.module, self.function, self.before, self.count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Site:
     """A place in a file where a mutant changes something."""
 
     mutant: Mutant
     path: Path
-    edits: tuple[Edit, ...]
-    statement: tuple[int, int]  # line and column of the statement that holds the place
+    tree: ast.Module  # of the file
+    block: list[ast.stmt]  # statements, among them ...
+    statement: ast.stmt  # which holds ...
+    node: Any  # where ...
+    owner: Any  # a list or the variables of the node, has at ...
+    key: Any  # what becomes ...
+    new: Any
 
-    def change(self) -> bytes:
-        """Return the file with the change."""
-        source = self.path.read_bytes()
-        for start, end, text in sorted(self.edits, reverse=True):
-            source = source[:start] + text.encode() + source[end:]
+    def change(self) -> str:
+        """Return the file with the change, as `ast` writes it."""
+        old, self.owner[self.key] = self.owner[self.key], self.new
+        source = ast.unparse(self.tree)
+        self.owner[self.key] = old
         return source
 
     def __str__(self) -> str:
-        line = self.path.read_bytes()[: self.edits[0][0]].count(b"\n") + 1
-        change = f"{self.mutant.before} becomes {self.mutant.after or 'nothing'}"
-        return f"{self.path.relative_to(ROOT)}:{line}: {self.mutant.function}: {change}"
+        before, old, self.owner[self.key] = ast.unparse(self.node), self.owner[self.key], self.new
+        after, self.owner[self.key] = ast.unparse(self.node), old
+        place = f"{self.path.relative_to(ROOT)}:{self.node.lineno}: {self.mutant.function}"
+        return f"{place}: {before}  ->  {after}"
 
 
 # ---- places -------------------------------------------------------------------------------------
@@ -106,16 +108,14 @@ def read_sites(paths: Sequence[Path] = ()) -> dict[Place, Site]:
     """Return the sites in those functions of files, of all of the core, that have enough lines."""
     sites, folder = {}, SOURCES / "cranfield"
     for path in paths or sorted(set(folder.rglob("*.py")) - set(folder.glob("extensions/**/*.py"))):
-        source, counts = path.read_bytes(), Counter[tuple[str, str, str]]()
+        tree, counts = ast.parse(path.read_bytes()), Counter[tuple[str, str]]()
         module = ".".join(path.relative_to(SOURCES).with_suffix("").parts)
-        line_starts = [0, *(match.end() for match in re.finditer(b"\n", source))]
-        for function, definition in _find_functions(ast.parse(source), ""):
-            changes = _find_changes(definition, definition, source, line_starts)
-            for kind, before, after, edits, statement in sorted(changes, key=lambda c: c[3]):
-                count = counts[function, kind, before]
-                counts[function, kind, before] += 1
-                mutant = Mutant(module, function, kind, before, count, after)
-                sites[mutant.place] = Site(mutant, path, edits, statement)
+        for function, definition in _find_functions(tree, ""):
+            for before, after, *details in _find_changes(definition, [], definition):
+                count = counts[function, before]
+                counts[function, before] += 1
+                mutant = Mutant(module, function, before, count, after)
+                sites[mutant.place] = Site(mutant, path, tree, *details)
     return sites
 
 
@@ -130,54 +130,33 @@ def _find_functions(parent: Any, prefix: str) -> Iterator[tuple[str, ast.stmt]]:
                 yield prefix + child.name, child
 
 
-def _find_changes(
-    node: ast.AST, statement: ast.stmt, source: bytes, line_starts: list[int]
-) -> Iterator[tuple[str, str, str, tuple[Edit, ...], tuple[int, int]]]:
-    """Yield kind, before, after, edits and the statement's position of all changes in a node."""
-
-    def span(part: Any) -> tuple[int, int]:
-        start, end = line_starts[part.lineno - 1], line_starts[part.end_lineno - 1]
-        return start + part.col_offset, end + part.end_col_offset
-
-    position = statement.lineno, statement.col_offset
-    operators: list[tuple[Any, Any]] = []  # with the pairs of operands that an operator is between
-    match node:
-        case ast.Constant(value=bool() | int() | float() as number):
-            (start, end), is_flag = span(node), isinstance(number, bool)
-            after = repr(not number if is_flag else number + 1)
-            yield "constant", source[start:end].decode(), after, ((start, end, after),), position
-        case ast.Compare(left, signs, rights):
-            operators = [(sign, [pair]) for sign, *pair in zip(signs, [left, *rights], rights)]  # noqa: B905
-        case ast.BinOp(left, sign, right) | ast.AugAssign(left, sign, right):
-            if ast.JoinedStr not in (type(left), type(right)):
-                operators = [(sign, [(left, right)])]
-        case ast.BoolOp(sign, values):
-            operators = [(sign, list(itertools.pairwise(values)))]
-        case ast.UnaryOp(sign, operand):
-            operators = [(sign, [(None, operand)])]
-    for operator, pairs in operators:
-        before, after = CHANGES.get(type(operator).__name__, ("", ""))
-        pattern, edits = rb"#.*|(%s)" % re.escape(before).replace(r"\ ", r"\s+").encode(), []
-        for left, right in pairs if before else []:
-            start, end = span(left)[1] if left else span(node)[0], span(right)[0]
-            match = next(match for match in re.finditer(pattern, source[start:end]) if match[1])
-            edits.append((start + match.start(), start + match.end(), after))
-        if edits and isinstance(node, ast.BinOp | ast.BoolOp):  # brackets: precedence may differ
-            (start, end) = span(node)
-            edits += [(start, start, "("), (end, end, ")")]
-        if edits:
-            kind = "comparison" if isinstance(node, ast.Compare) else "operator"
-            yield kind, before, after, tuple(edits), position
+def _find_changes(node: Any, block: list[ast.stmt], statement: ast.stmt) -> Iterator[Any]:
+    """Yield `before` and `after` of the changes in a node, and what a Site holds from block on."""
+    place = block, statement, node
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+        number = not node.value if isinstance(node.value, bool) else node.value + 1
+        yield repr(node.value), repr(number), *place, vars(node), "value", number
+    is_text = any(isinstance(vars(node).get(side), ast.JoinedStr) for side in ("left", "right"))
+    operators = [] if is_text else getattr(node, "ops", [getattr(node, "op", None)])
+    for i, operator in enumerate(operators):
+        name = type(operator).__name__
+        if name in DOUBLED:
+            double = ast.UnaryOp(operator, node.operand)
+            yield name, f"{name} {name}", *place, vars(node), "operand", double
+        elif name in CHANGES:
+            owner, key = (node.ops, i) if hasattr(node, "ops") else (vars(node), "op")
+            yield name, CHANGES[name], *place, owner, key, getattr(ast, CHANGES[name])()
     for name, children in ast.iter_fields(node):
         for child in children if isinstance(children, list) else [children]:
-            is_run = name not in SKIPPED_FIELDS and not isinstance(child, SKIPPED_NODES)
-            if is_run and isinstance(child, ast.AST):
-                inner = child if isinstance(child, ast.stmt) else statement
-                yield from _find_changes(child, inner, source, line_starts)
+            if name in SKIPPED_FIELDS or isinstance(child, SKIPPED_NODES):
+                continue
+            if isinstance(child, ast.stmt):
+                yield from _find_changes(child, children, child)
+            elif isinstance(child, ast.AST):
+                yield from _find_changes(child, block, statement)
 
 
 # ---- which tests run a place: this file is a plugin of pytest in a run of `trace` ---------------
-
 
 RUN_PLACES = set[int]()  # numbers of the places that the test in progress has run
 
@@ -185,24 +164,17 @@ RUN_PLACES = set[int]()  # numbers of the places that the test in progress has r
 def pytest_configure() -> None:
     """Load modules so that a statement which holds a place adds its number to RUN_PLACES first."""
     places = json.loads(Path(os.environ["MUTANTS_TRACE"], "places.json").read_text())
-    all_sites, get_code = read_sites(), SourceFileLoader.get_code
-    numbers: dict[str, dict[tuple[int, int], list[int]]] = defaultdict(lambda: defaultdict(list))
+    sites, get_code, trees = read_sites(), SourceFileLoader.get_code, dict[str, ast.Module]()
     for i, place in enumerate(places):
-        site = all_sites[tuple(place)]
-        numbers[site.mutant.module.removesuffix(".__init__")][site.statement].append(i)
+        site = sites[tuple(place)]
+        call = ast.copy_location(ast.parse(f"_run_place({i})").body[0], site.statement)
+        site.block.insert(site.block.index(site.statement), call)
+        trees[str(site.path)] = ast.fix_missing_locations(site.tree)
 
     def get_marked_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
-        if fullname not in numbers:
-            return get_code(loader, fullname)
-        tree = ast.parse(Path(loader.path).read_bytes())
-        for parent in list(ast.walk(tree)):
-            for name in ("body", "orelse", "finalbody"):
-                statements = getattr(parent, name, [])
-                for statement in list(statements) if isinstance(statements, list) else []:
-                    for i in numbers[fullname][statement.lineno, statement.col_offset]:
-                        call = ast.copy_location(ast.parse(f"_run_place({i})").body[0], statement)
-                        statements.insert(statements.index(statement), call)
-        return compile(ast.fix_missing_locations(tree), loader.path, "exec", dont_inherit=True)
+        if loader.path in trees:
+            return compile(trees[loader.path], loader.path, "exec", dont_inherit=True)
+        return get_code(loader, fullname)
 
     setattr(SourceFileLoader, "get_code", get_marked_code)  # noqa: B010
     vars(builtins)["_run_place"] = RUN_PLACES.add
@@ -227,11 +199,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     outcome = yield
     seconds = round(sum(os.times()[:4]) - start, 2)
     with open(f"{os.environ['MUTANTS_TRACE']}/{os.getpid()}.jsonl", "a") as file:
-        file.write(json.dumps([seconds, name_killer(item.nodeid), sorted(RUN_PLACES)]) + "\n")
+        file.write(json.dumps([seconds, name_test(item.nodeid), sorted(RUN_PLACES)]) + "\n")
     return outcome
 
 
-def name_killer(node_id: str) -> str:
+def name_test(node_id: str) -> str:
     """Return the id of a test without the folder of its file."""
     path, _, test = node_id.partition("::")
     return f"{Path(path).name}::{test}"
@@ -242,17 +214,17 @@ def trace(sites: Sequence[Site], paths: Sequence[Path]) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         places = [site.mutant.place for site in sites]
         Path(folder, "places.json").write_text(json.dumps(places))
-        environment = {"PYTHONPATH": f"{SOURCES}:{ROOT / 'scripts'}", "MUTANTS_TRACE": folder}
+        variables = {"PYTHONPATH": f"{SOURCES}:{ROOT / 'scripts'}", "MUTANTS_TRACE": folder}
         options = ["-q", "-p", "mutants", "-p", "no:cacheprovider", "-m", "not more"]
         command = [sys.executable, "-m", "pytest", *options, "-n", str(N_WORKERS)]
-        environment = os.environ | environment
-        subprocess.run([*command, *paths], env=environment, cwd=ROOT, check=False)  # noqa: S603
+        command += [str(path) for path in paths]
+        subprocess.run(command, env=os.environ | variables, cwd=ROOT, check=False)  # noqa: S603
         lines = [line for path in Path(folder).glob("*.jsonl") for line in path.open()]
-    killers: list[list[str]] = [[] for _ in sites]
-    for _, killer, numbers in sorted(json.loads(line) for line in lines):
+    tests: list[list[str]] = [[] for _ in sites]
+    for _, test, numbers in sorted(json.loads(line) for line in lines):
         for i in numbers:
-            killers[i].append(killer)
-    return killers
+            tests[i].append(test)
+    return tests
 
 
 # ---- trials -------------------------------------------------------------------------------------
@@ -264,52 +236,43 @@ class Trial:
 
     site: Site | None
     tests: list[str]
-    started: list[str] = field(default_factory=list)
-    passed: set[str] = field(default_factory=set)
+    reports: list[str] = field(default_factory=list)  # what Diary wrote
     status: int = 0  # of pytest; negative: the signal that ended it
 
     @property
     def killer(self) -> str:
-        """The test that failed or took too long; empty: none did, or they could not run."""
-        return self.started[-1] if self.started and (self.status == 1 or self.status < 0) else ""
+        """The test that failed, took too long or could not be imported; empty: none, or others."""
+        if self.status in (0, WRONG_SOURCES):
+            return ""
+        return self.reports[-1].split(" ", 2)[2] if self.reports else self.tests[0]
 
 
 class Diary:
-    """A plugin of pytest that writes the tests that start and that pass into a file."""
+    """A plugin of pytest that writes a line for setup, call and teardown of each test."""
 
-    def __init__(self, path: Path, tests: set[str]) -> None:
-        self.path, self.tests = path, tests
+    def __init__(self, path: Path, tests: list[str]) -> None:
+        self.path, self.tests = path, set(tests)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out what is in the same file as the tests that are asked for."""
-        items[:] = [item for item in items if name_killer(item.nodeid) in self.tests]
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Write that a test starts."""
-        with self.path.open("a") as file:
-            file.write(f"started {name_killer(nodeid)}\n")
+        items[:] = [test for test in items if name_test(test.nodeid) in self.tests]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write that a test passed."""
-        if report.when == "call" and report.passed:
-            with self.path.open("a") as file:
-                file.write(f"passed {name_killer(report.nodeid)}\n")
+        """Write that a phase of a test ended."""
+        with self.path.open("a") as file:
+            file.write(f"{report.when} {report.outcome} {name_test(report.nodeid)}\n")
 
 
 def run_trials(trials: Sequence[Trial], profile: str | None) -> None:
     """Run trials, two at a time, each in a child of this process."""
-    for module in (
-        "numpy",
-        "scipy.stats",
-        "pyarrow.csv",
-        "pyarrow.compute",
-        "hypothesis",
-        "pandas",
-    ):
+    for module in PRELOADED:
         with suppress(ImportError):
             importlib.import_module(module)  # once for all children
+    gc.collect()
+    gc.freeze()
     waiting, running = list(trials)[::-1], dict[int, tuple[Trial, Path]]()
     with tempfile.TemporaryDirectory() as name:
+        sys.dont_write_bytecode, sys.pycache_prefix = False, f"{name}/bytecode"
         folders = [Path(name, str(i)) for i in range(N_WORKERS)]
         for folder in folders:
             shutil.copytree(SOURCES, folder)
@@ -317,7 +280,7 @@ def run_trials(trials: Sequence[Trial], profile: str | None) -> None:
             if waiting and folders:
                 trial, folder = waiting.pop(), folders.pop()
                 if trial.site:
-                    (folder / trial.site.path.relative_to(SOURCES)).write_bytes(trial.site.change())
+                    (folder / trial.site.path.relative_to(SOURCES)).write_text(trial.site.change())
                 folder.with_suffix(".diary").write_text("")
                 process = os.fork()
                 if not process:
@@ -330,9 +293,7 @@ def run_trials(trials: Sequence[Trial], profile: str | None) -> None:
             trial, folder = running.pop(process)
             folders.append(folder)
             trial.status = os.waitstatus_to_exitcode(status)
-            for line in folder.with_suffix(".diary").read_text().splitlines():
-                event, _, test = line.partition(" ")
-                trial.started.append(test) if event == "started" else trial.passed.add(test)
+            trial.reports = folder.with_suffix(".diary").read_text().splitlines()
             if trial.site:
                 path = folder / trial.site.path.relative_to(SOURCES)
                 shutil.copy2(trial.site.path, path)
@@ -344,6 +305,8 @@ def run_trials(trials: Sequence[Trial], profile: str | None) -> None:
 
 def _run_child(trial: Trial, folder: Path, profile: str | None) -> None:
     """Run the tests of a trial with the sources in a folder, and end this process."""
+    import resource  # which Windows does not have
+
     status = 99
     try:
         os.setsid()
@@ -356,28 +319,20 @@ def _run_child(trial: Trial, folder: Path, profile: str | None) -> None:
             os.dup2(file.fileno(), 2)
         os.environ["PYTHONPATH"] = str(folder)
         sys.path.insert(0, str(folder))
-        path_of_file = {test.partition("::")[0]: "" for test in trial.tests}
-        for file_name in path_of_file:
-            path_of_file[file_name] = str(next(TESTS.rglob(file_name), file_name))
-        options = [
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-W",
-            "ignore::pytest.PytestAssertRewriteWarning",
-        ]
-        options += ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+        names = [test.partition("::") for test in trial.tests]
+        paths = {path.name: path for path in TESTS.rglob("test_*.py")}
+        warning = "ignore::pytest.PytestAssertRewriteWarning"  # hypothesis is imported already
+        options = ["-q", "-p", "no:cacheprovider", "-W", warning]
+        options += ["-c", str(ROOT / "pyproject.toml"), "--basetemp", f"{folder}.tmp"]
         options += ["--profile", profile] if profile else []
         if trial.site:
-            parts = [test.partition("::") for test in trial.tests]
-            options += ["-x", *(f"{path_of_file[name]}::{test}" for name, _, test in parts)]
+            options += ["-x", *(f"{paths.get(name)}::{test}" for name, _, test in names)]
         else:
-            options += path_of_file.values()
-        diary = Diary(folder.with_suffix(".diary"), set(trial.tests))
-        status = int(pytest.main(options, [diary]))
+            options += [str(paths[name]) for name in {name for name, *_ in names} & set(paths)]
+        status = int(pytest.main(options, [Diary(folder.with_suffix(".diary"), trial.tests)]))
         package = importlib.util.find_spec("cranfield")
         if package is None or not str(package.origin).startswith(f"{folder}/"):
-            status = 98  # the tests ran with other sources
+            status = WRONG_SOURCES
     finally:
         os._exit(status)
 
@@ -400,8 +355,9 @@ def find_faults(mutants: Sequence[Mutant], profile: str | None) -> dict[Mutant, 
             faults[mutant] = f"there is no place for {mutant}"
     unchanged = Trial(None, [mutant.killer for mutant in mutants])
     run_trials([unchanged, *trials.values()], profile)
+    passed = set(unchanged.reports)
     for mutant, trial in trials.items():
-        if mutant.killer not in unchanged.passed:
+        if f"call passed {mutant.killer}" not in passed:
             faults[mutant] = f"{trial.site}: {mutant.killer} is gone, or fails without the change"
         elif not trial.killer:
             faults[mutant] = f"{trial.site}: {mutant.killer} ends with status {trial.status}"
@@ -420,13 +376,13 @@ def draw(sites: dict[Place, Site], seed: int) -> list[Site]:
 
 
 def find_alike(mutant: Mutant, sites: Sequence[Site]) -> list[Site]:
-    """Return the sites where a mutant may be now: in a function of its name or in its module."""
+    """Return sites where a mutant may be now, likely ones first: of its function or module."""
     name, keys = mutant.function.rpartition(".")[2], {}
     for site in sites:
-        other = site.mutant
-        has_name, is_near = other.function.rpartition(".")[2] == name, other.module == mutant.module
-        if (has_name or is_near) and (other.kind, other.before) == (mutant.kind, mutant.before):
-            keys[site] = not has_name, not is_near, abs(other.count - mutant.count)
+        module, function, before, count = site.mutant.place
+        has_name, is_near = function.rpartition(".")[2] == name, module == mutant.module
+        if before == mutant.before and (has_name or is_near):
+            keys[site] = not has_name, not is_near, abs(count - mutant.count)
     return sorted(keys, key=lambda site: keys[site])[:10]
 
 
@@ -447,31 +403,35 @@ def find_killers(sites: list[Site], tests: Sequence[Path], profile: str | None) 
 def refresh(mutants: list[Mutant], profile: str | None, seed: int) -> list[Mutant]:
     """Return the mutants with places and killers found anew, and others drawn for the rest."""
     faults, sites = find_faults(mutants, profile), read_sites()
-    mutants = [mutant for mutant in mutants if mutant not in faults]
     print(*faults.values(), sep="\n")
+    mutants = [mutant for mutant in mutants if mutant not in faults]
+    n_sound, functions = len(mutants), {mutant.place[:2] for mutant in mutants}
+
+    def add(new_mutants: Sequence[Mutant]) -> None:
+        for mutant in new_mutants:
+            if len(mutants) < N_MUTANTS and mutant.place[:2] not in functions:
+                mutants.append(mutant)
+                functions.add(mutant.place[:2])
 
     def choose_free(sites: Sequence[Site]) -> list[Site]:
-        functions = {mutant.place[:2] for mutant in mutants}
         return [site for site in sites if site.mutant.place[:2] not in functions]
 
-    free_sites, without_killer = choose_free(list(sites.values())), []
-    trials = {m: [Trial(site, [m.killer]) for site in find_alike(m, free_sites)] for m in faults}
+    likely_sites = choose_free(list(sites.values()))
+    moved = [mutant for mutant in faults if mutant.place not in sites]
+    trials = {m: [Trial(site, [m.killer]) for site in find_alike(m, likely_sites)] for m in moved}
     run_trials(list(itertools.chain(*trials.values())), profile)
-    for mutant, likely in trials.items():
-        places = choose_free([trial.site for trial in likely if trial.site and trial.killer])
-        if places:
-            mutants.append(replace(places[0].mutant, killer=mutant.killer))
-        elif mutant.place in sites:
-            without_killer.append(mutant)
-    files = {path for m in without_killer for path in TESTS.rglob(m.killer.partition("::")[0])}
+    for killer_trials in trials.values():
+        places = choose_free([trial.site for trial in killer_trials if trial.site and trial.killer])
+        add([replace(places[0].mutant, killer=killer_trials[0].tests[0])] if places else [])
+    unkilled = [mutant for mutant in faults if mutant.place in sites]
+    files = {path for m in unkilled for path in TESTS.rglob(m.killer.partition("::")[0])}
     if files:
-        places = choose_free([sites[mutant.place] for mutant in without_killer])
-        mutants += find_killers(places, sorted(files), profile)
+        add(find_killers([sites[mutant.place] for mutant in unkilled], sorted(files), profile))
     if len(mutants) < N_MUTANTS:
-        places = choose_free(draw(sites, seed))[: 2 * (N_MUTANTS - len(mutants))]
-        mutants += find_killers(places, [TESTS], profile)
-    faults = find_faults(mutants, profile)
-    return [mutant for mutant in mutants if mutant not in faults][:N_MUTANTS]
+        places = choose_free([sites[mutant.place] for mutant in unkilled] + draw(sites, seed))
+        add(find_killers(places[: 2 * (N_MUTANTS - len(mutants))], [TESTS], profile))
+    faults = find_faults(mutants[n_sound:], profile)
+    return [mutant for mutant in mutants if mutant not in faults]
 
 
 def main() -> int:
