@@ -135,7 +135,8 @@ def _find_changes(node: Any, block: list[ast.stmt], statement: ast.stmt) -> Iter
     place = block, statement, node
     if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
         number = not node.value if isinstance(node.value, bool) else node.value + 1
-        yield repr(node.value), repr(number), *place, vars(node), "value", number
+        if number != node.value:  # as 1e100 + 1 is
+            yield repr(node.value), repr(number), *place, vars(node), "value", number
     is_text = any(isinstance(vars(node).get(side), ast.JoinedStr) for side in ("left", "right"))
     operators = [] if is_text else getattr(node, "ops", [getattr(node, "op", None)])
     for i, operator in enumerate(operators):
@@ -264,13 +265,14 @@ class Diary:
 
 
 def run_trials(trials: Sequence[Trial], profile: str | None) -> None:
-    """Run trials, two at a time, each in a child of this process."""
+    """Run the trials that have tests, two at a time, each in a child of this process."""
     for module in PRELOADED:
         with suppress(ImportError):
             importlib.import_module(module)  # once for all children
     gc.collect()
     gc.freeze()
-    waiting, running = list(trials)[::-1], dict[int, tuple[Trial, Path]]()
+    waiting, running = [t for t in trials[::-1] if t.tests], dict[int, tuple[Trial, Path]]()
+    n_trials = len(waiting)
     with tempfile.TemporaryDirectory() as name:
         sys.dont_write_bytecode, sys.pycache_prefix = False, f"{name}/bytecode"
         folders = [Path(name, str(i)) for i in range(N_WORKERS)]
@@ -298,8 +300,8 @@ def run_trials(trials: Sequence[Trial], profile: str | None) -> None:
                 path = folder / trial.site.path.relative_to(SOURCES)
                 shutil.copy2(trial.site.path, path)
                 Path(importlib.util.cache_from_source(path)).unlink(missing_ok=True)
-            n_ended = len(trials) - len(waiting) - len(running)
-            print(f"\r{n_ended} of {len(trials)} runs", end="", file=sys.stderr, flush=True)
+            n_ended = n_trials - len(waiting) - len(running)
+            print(f"\r{n_ended} of {n_trials} runs", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
 
 
@@ -391,7 +393,7 @@ def find_killers(sites: list[Site], tests: Sequence[Path], profile: str | None) 
     killers = dict(zip(sites, trace(sites, tests), strict=True))
     mutants = dict[Site, Mutant]()
     for first, last in ((0, 12), (12, 120)):
-        live = [site for site in sites if site not in mutants and killers[site][first:last]]
+        live = [site for site in sites if site not in mutants]
         trials = [Trial(site, killers[site][first:last]) for site in live]
         run_trials(trials, profile)
         for site, trial in zip(live, trials, strict=True):
@@ -417,7 +419,10 @@ def refresh(mutants: list[Mutant], profile: str | None, seed: int) -> list[Mutan
         return [site for site in sites if site.mutant.place[:2] not in functions]
 
     likely_sites = choose_free(list(sites.values()))
-    moved = [mutant for mutant in faults if mutant.place not in sites]
+    lost = [mutant for mutant in faults if mutant.place not in sites]
+    unchanged = Trial(None, [mutant.killer for mutant in lost])
+    run_trials([unchanged], profile)
+    moved = [mutant for mutant in lost if f"call passed {mutant.killer}" in unchanged.reports]
     trials = {m: [Trial(site, [m.killer]) for site in find_alike(m, likely_sites)] for m in moved}
     run_trials(list(itertools.chain(*trials.values())), profile)
     for killer_trials in trials.values():
