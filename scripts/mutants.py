@@ -44,7 +44,8 @@ WRONG_SOURCES = 98  # a status of a child: the tests ran with other sources
 PRELOADED = "numpy", "scipy.stats", "pyarrow.csv", "pyarrow.compute", "hypothesis", "pandas"
 
 # Classes of ast: what takes the place of what. Not and Invert are doubled: nothing is negated then.
-PAIRS = "Lt LtE,Gt GtE,Eq NotEq,Is IsNot,In NotIn,Add Sub,Mult Div,And Or,BitAnd BitOr"
+PAIRS = "Lt LtE,Gt GtE,Eq NotEq,Is IsNot,Add Sub,Mult Div,And Or,BitAnd BitOr"
+PAIRS += ",In NotIn"  # codespell:ignore notin
 CHANGES = {"FloorDiv": "Div", "Mod": "Mult", "Pow": "Mult", "USub": "UAdd"}
 for name, other_name in (pair.split() for pair in PAIRS.split(",")):
     CHANGES |= {name: other_name, other_name: name}
@@ -403,7 +404,7 @@ def find_killers(sites: list[Site], tests: Sequence[Path], profile: str | None) 
 
 
 def refresh(mutants: list[Mutant], profile: str | None, seed: int) -> list[Mutant]:
-    """Return the mutants with places and killers found anew, and others drawn for the rest."""
+    """Return the mutants with the places and killers of today, and others drawn for the rest."""
     faults, sites = find_faults(mutants, profile), read_sites()
     print(*faults.values(), sep="\n")
     mutants = [mutant for mutant in mutants if mutant not in faults]
@@ -440,7 +441,7 @@ def refresh(mutants: list[Mutant], profile: str | None, seed: int) -> list[Mutan
 
 
 def main() -> int:
-    """Run the killers, or write the list anew; return the exit status."""
+    """Run the killers, or mend the list; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--profile", help="the profile of the tests")
     parser.add_argument("--refresh", action="store_true", help="find or draw what is missing")

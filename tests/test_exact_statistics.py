@@ -14,7 +14,7 @@ def pair_up(values: np.ndarray) -> Paired:
 def test_the_observed_order_is_one_more_permutation() -> None:
     equal = np.full((12, 2), 0.5)  # each permutation is as far apart as the systems
     assert randomised_tukey(pair_up(equal), permutations=19).tolist() == [(19 + 1) / (19 + 1)]
-    far = np.tile([1.0, 0.0], (40, 1))  # none is: two of 2^40 orders
+    far = np.tile([1.0, 0.0], (40, 1))  # only two of 2^40 orders are as far apart
     assert randomised_tukey(pair_up(far), permutations=19).tolist() == [(0 + 1) / (19 + 1)]
 
 
