@@ -12,6 +12,10 @@ quick:
 cover:
     pytest -n auto -m "not slow and not more" --cov
 
+# Whether the tests notice 300 changes of the code
+mutants:
+    python scripts/mutants.py
+
 # Style, types, spelling
 lint:
     ruff check && ruff format --check && mypy --strict && codespell
