@@ -19,7 +19,7 @@ from cranfield.extensions.fusion.fuse import fuse
 from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
 from cranfield.extensions.labels.pools.deciding import deciding
 from cranfield.extensions.labels.pools.draw import Strata, chosen, drawn_of_strata, strata
-from cranfield.extensions.labels.pools.strategies import STRATEGIES, next_documents
+from cranfield.extensions.labels.pools.move_to_front import next_documents
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, texts_of
@@ -34,11 +34,11 @@ from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions, score_runs
 from cranfield.version import __version__
 
-By = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front", "bandit"]
+By = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front"]
 Draw = Literal["documents", "queries"]
 Likely = Literal["equal", "rank"]
 # These put unjudged documents into an order, of which n are the first.
-_IN_ORDER = ("decide", *STRATEGIES)
+_IN_ORDER = ("decide", "move-to-front")
 NOT_DRAWN = -1  # the grade of a document of the pool that is not drawn, as sample_eval has it
 
 
@@ -52,8 +52,8 @@ class PoolSettings(Options):
         'the runs fused by reciprocal ranks; "rbp": those with the greatest weight in all runs by '
         'RBP, with p = 0.8. "chance": of the pool by depth, a part drawn by chance, whose '
         'probabilities are stated. "decide": unjudged documents of two runs, in the order in which '
-        'they narrow what their difference may be. "move-to-front" and "bandit": unjudged '
-        "documents of the runs that found relevant ones, as far as judgments show it.",
+        'they narrow what their difference may be. "move-to-front": unjudged documents of the '
+        "runs that found relevant ones, as far as judgments show it.",
     )
     k: int = option(
         10,
@@ -63,8 +63,8 @@ class PoolSettings(Options):
     )
     n: int | None = option(
         None,
-        "With chance: how many documents, or queries, to draw. With decide, move-to-front and "
-        "bandit: how many of the first.",
+        "With chance: how many documents, or queries, to draw. With decide and move-to-front: how "
+        "many of the first.",
         whole(1),
     )
     strata: Strata | str | None = option(
@@ -90,8 +90,8 @@ class PoolSettings(Options):
     unjudged: bool = option(False, "Leave out documents that the judgments judge.")
     seed: int = option(
         SEED,
-        "The same seed draws the same. With move-to-front and bandit, it says which of several "
-        "runs comes first.",
+        "The same seed draws the same. With move-to-front, it says which of several runs comes "
+        "first.",
         whole(0),
     )
 
@@ -176,8 +176,8 @@ class Pool(Shown):
     `relevance`, and read it as judgments. `probability` is that of a document to be drawn,
     `query_probability` that of its query, `stratum` its part of the pool; without chance there is
     none. The rows of a query are in an order by chance, which hides what is ranked high, or, with
-    decide, move-to-front and bandit, in the order in which to judge. `to_label_studio()` and
-    `to_argilla()` are the documents as JSON for these tools; `collect` reads what comes back.
+    decide and move-to-front, in the order in which to judge. `to_label_studio()` and `to_argilla()`
+    are the documents as JSON for these tools; `collect` reads what comes back.
 
     >>> from cranfield import pool
     >>> runs = {"a": {"q1": ["d1", "d2"], "q2": ["d3"]}, "b": {"q1": ["d2", "d4"], "q2": ["d3"]}}
@@ -248,7 +248,6 @@ class Pool(Shown):
             "fusion": " by their fusion",
             "rbp": " by RBP",
             "move-to-front": " by move-to-front",
-            "bandit": " by a bandit",
         }.get(self.settings.by, "")
         n_runs = number_of(len(self.recipe["runs"]), "run")
         title = [f"Pool of {n_runs}{how}, {self.settings.depth} deep"]
@@ -312,10 +311,9 @@ def pool(
     it takes, if they turn out not relevant, until no other judgment can change which run is better.
 
     "move-to-front" (Cormack, Palmer & Clarke, SIGIR 1998) takes documents of one run while they are
-    relevant, then goes on to the next; "bandit" (Losada, Parapar & Barreiro, IPM 2017: maximum
-    mean, not stationary) takes them from runs whose last judged document was relevant. Both learn
-    from the judgments (relevant: grade 1 or more) and find many relevant documents early: judge
-    some, merge them into the judgments, and ask again. Queries take turns.
+    relevant, then goes on to the next. It learns from the judgments (relevant: grade 1 or more) and
+    finds many relevant documents early: judge some, merge them into the judgments, and ask again.
+    Queries take turns.
 
     Args:
         qrels: the judgments, such as a model's labels: their queries are pooled.
@@ -566,7 +564,7 @@ def _deciding(
 def _learned(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> tuple[_Documents, Counter[str], list[Note]]:
-    """Return the first unjudged documents in the order of a strategy that learns from judgments.
+    """Return the first unjudged documents in the order of move-to-front.
 
     And how many unjudged ones there are for each query, and notes.
     """
@@ -585,7 +583,7 @@ def _learned(
     for query, lists in rankings.items():
         if n := len({*chain.from_iterable(lists)} - relevant.get(query, {}).keys()):
             unjudged[query] = n
-    found = next_documents(STRATEGIES[settings.by], rankings, relevant, settings.n)
+    found = next_documents(rankings, relevant, settings.n)
     _refuse_nothing(found, settings)
     text = (
         "Judge some, merge them (Qrels.merge, convert --merge), and ask again: the order changes "

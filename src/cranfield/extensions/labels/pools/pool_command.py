@@ -62,7 +62,7 @@ def command(
     cranfield pool demo/qrels.txt demo/*.run --by chance -n 200 -o labels.csv
     cranfield pool demo/qrels.txt demo/*.run --depth 20 --unjudged -o labels.csv
     cranfield pool demo/qrels.txt demo/bm25.run demo/tfidf.run --by decide -m P@20
-    cranfield pool demo/qrels.txt demo/*.run --by bandit -k 20 -n 50
+    cranfield pool demo/qrels.txt demo/*.run --by move-to-front -k 20 -n 50
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)
     refuse_what_is_not_read_back(form, Pool.forms)
