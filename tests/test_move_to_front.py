@@ -1,7 +1,6 @@
 """Move-to-front: against a loop from its definition."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
