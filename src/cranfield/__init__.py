@@ -58,7 +58,8 @@ _NAMES = {
     "extensions.report.report": "Report report",
     "extensions.labels.pools.collect": "Assessor Labels collect",
     "extensions.labels.pools.holes": "Hole Holes holes",
-    "extensions.labels.pools.pool": "Pool pool",
+    "extensions.labels.pools.pool": "pool",
+    "extensions.labels.pools.pool_result": "Pool",
     "scoring.check": "Check check",
     "scoring.evaluate": "evaluate",
     "extensions.whatif.joint_bounds": "JointBounds joint_bounds",
@@ -122,8 +123,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.labels.pools.holes import Hole as Hole
     from cranfield.extensions.labels.pools.holes import Holes as Holes
     from cranfield.extensions.labels.pools.holes import holes as holes
-    from cranfield.extensions.labels.pools.pool import Pool as Pool
     from cranfield.extensions.labels.pools.pool import pool as pool
+    from cranfield.extensions.labels.pools.pool_result import Pool as Pool
     from cranfield.extensions.orderings.coefficients import Kendall as Kendall
     from cranfield.extensions.orderings.coefficients import kendall as kendall
     from cranfield.extensions.orderings.coefficients import tau_ap as tau_ap

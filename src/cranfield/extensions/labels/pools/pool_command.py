@@ -15,7 +15,9 @@ from cranfield.cli.terminal import (
 )
 from cranfield.data.judging import Judging
 from cranfield.errors import OptionError, printable
-from cranfield.extensions.labels.pools.pool import NOT_POOLED, Pool, PoolSettings, pool
+from cranfield.extensions.labels.pools.options import PoolSettings
+from cranfield.extensions.labels.pools.pool import NOT_POOLED, pool
+from cranfield.extensions.labels.pools.pool_result import Pool
 from cranfield.render.shown import FORMS, ROWS
 
 
