@@ -54,7 +54,8 @@ _NAMES = {
     ),
     "extensions.orderings.pairs": "Correlation OrderingPair",
     "extensions.orderings.rbo": "RBO RunRBO rbo",
-    "extensions.orderings.reproduce": "ReproducedRun Reproduction reproduce",
+    "extensions.orderings.reproduce": "reproduce",
+    "extensions.orderings.reproduction": "ReproducedRun Reproduction",
     "extensions.report.report": "Report report",
     "extensions.labels.pools.collect": "Assessor Labels collect",
     "extensions.labels.pools.holes": "Hole Holes holes",
@@ -145,9 +146,9 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.orderings.rbo import RBO as RBO
     from cranfield.extensions.orderings.rbo import RunRBO as RunRBO
     from cranfield.extensions.orderings.rbo import rbo as rbo
-    from cranfield.extensions.orderings.reproduce import ReproducedRun as ReproducedRun
-    from cranfield.extensions.orderings.reproduce import Reproduction as Reproduction
     from cranfield.extensions.orderings.reproduce import reproduce as reproduce
+    from cranfield.extensions.orderings.reproduction import ReproducedRun as ReproducedRun
+    from cranfield.extensions.orderings.reproduction import Reproduction as Reproduction
     from cranfield.extensions.power.power import power as power
     from cranfield.extensions.power.power import queries_needed as queries_needed
     from cranfield.extensions.power.power import seeds_needed as seeds_needed
