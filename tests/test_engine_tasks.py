@@ -15,6 +15,8 @@ from cranfield import InputError, Qrels, definitions, evaluate, parse
 from cranfield.arrays import threads
 from cranfield.data.judging import Judging
 from cranfield.extensions.scale.group_sums import (
+    BASE,
+    ROWS,
     Kind,
     list_differences,
     list_means,
@@ -323,6 +325,7 @@ def pairs(n: int) -> pa.Table:
         {
             **by["new", query],
             **{f"__base_{one.column}": by["old", query][one.column] for one in KINDS},
+            **dict.fromkeys((ROWS, BASE + ROWS), 1),
         }
         for query in JUDGED
     ]
@@ -335,7 +338,7 @@ def test_differences_are_those_of_a_paired_t_test(n: int) -> None:
     from scipy import stats
 
     table = pairs(n)
-    made = partial(sum_pairs, ["system"], KINDS, None)
+    made = partial(sum_pairs, ["system"], KINDS, "system", None)
     states = merged(["system"], made, table, n)
     found = list(list_differences(["system"], KINDS, 0.9, False, states))
     rows = {row["measure"]: row for row in pa.Table.from_batches(found).to_pylist()}
@@ -361,7 +364,7 @@ def test_differences_are_those_of_a_paired_t_test(n: int) -> None:
 def test_a_relative_difference_has_the_interval_of_a_jackknife() -> None:
     """Each query is nearly alone in one of 1,000 groups: as the jackknife over queries."""
     table = pairs(1)
-    made = partial(sum_pairs, [], KINDS, "query_id")
+    made = partial(sum_pairs, [], KINDS, "system", "query_id")
     found = list(list_differences([], KINDS, 0.95, True, merged([], made, table, 4)))
     rows = {row["measure"]: row for row in pa.Table.from_batches(found).to_pylist()}
     new, old = table["AP"].to_numpy(), table["__base_AP"].to_numpy()

@@ -205,7 +205,7 @@ class Tuned(Shown):
         systems: dict[str, System] = {one.name: one for one in result.systems}
         level = percent(1 - self.recipe["alpha"])
         said = {
-            _BASE: "equal weights" if self.over == "weights" else _in_words(self._untuned),
+            _BASE: "equal weights" if self.over == "weights" else _in_words(self.recipe["untuned"]),
             _TUNED: f"chosen on the other {number_of(self.folds - 1, 'fold')}",
         }
         pick = max if result.rising else min
@@ -228,11 +228,6 @@ class Tuned(Shown):
         header = ["setting", "mean", "diff", f"{level} interval", "p"]
         return Table(header, rows, text, 1, title=[title])
 
-    @property
-    def _untuned(self) -> Mapping[str, float]:
-        found: Mapping[str, float] = self.recipe["untuned"]
-        return found
-
     def _settings(self) -> Table:
         """Return the settings in their order, or, of several weights, the best."""
         order = list(range(len(self.settings)))
@@ -247,12 +242,11 @@ class Tuned(Shown):
         apart = sum(len(name) + 3 for name in names) <= _NARROW
         rows = []
         for i in listed:
-            values = [short(one) for one in self.settings[i].values()]
+            values, mean = [short(value) for value in self.settings[i].values()], self.means[i]
             often = f"{times[i]}" if times[i] else ""
-            bar = _bar(self.means[i], low, high)
-            rows.append(
-                [*(values if apart else ["  ".join(values)]), number(self.means[i]), often, bar]
-            )
+            share = (mean - low) / (high - low) if high > low else 1.0
+            bar = "=" * max(1, round(10 * share))
+            rows.append([*(values if apart else ["  ".join(values)]), number(mean), often, bar])
         n = len(self.settings)
         are, flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
         text = [
@@ -269,12 +263,6 @@ class Tuned(Shown):
         title = "Settings" if len(listed) == n else f"The best {len(listed)} of {n:,} settings"
         header = [*labels, "mean", "chosen", ""]
         return Table(header, rows, text, len(labels), best, title=[title], n_sentences=1)
-
-
-def _bar(mean: float, low: float, high: float) -> str:
-    """Return a bar of ten characters between the lowest and the highest mean."""
-    share = (mean - low) / (high - low) if high > low else 1.0
-    return "=" * max(1, round(10 * share))
 
 
 def _in_words(setting: Mapping[str, float]) -> str:

@@ -246,9 +246,12 @@ def _effects(
 ) -> dict[str, Estimate | float]:
     """Return the effect ratio and the improvements, where they exist."""
     found: dict[str, Estimate | float] = {}
-    of_each = [_gains(*one) for one in (original, reproduced)]
-    gain, again = (one.differences[:, 0] for one in of_each)
-    if of_each[0].means[0]:  # not only rounding
+    gains = [
+        Paired(np.stack((new, base), axis=1), np.array([0]), np.array([1]))
+        for base, new in (original, reproduced)
+    ]
+    gain, again = (pair.differences[:, 0] for pair in gains)
+    if gains[0].means[0]:  # not only rounding
         found["effect_ratio"] = Estimate(
             mean(again) / mean(gain), *_fieller(again, gain, alpha, shared=shared)
         )
@@ -265,10 +268,6 @@ def _effects(
     ends = (None, None) if half is None else (delta - half, delta + half)
     found["delta_improvement"] = Estimate(delta, *ends)
     return found
-
-
-def _gains(base: Floats, new: Floats) -> Paired:
-    return Paired(np.stack((new, base), axis=1), np.array([0]), np.array([1]))
 
 
 def _half(alpha: float, *samples: Floats) -> float | None:

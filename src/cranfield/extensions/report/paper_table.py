@@ -186,8 +186,6 @@ class PaperTable(Shown):
         measures = {one.result.measure for one in self._of_each}
         return len(self.found) > 1 and len(measures) == 1 and self._of_each[0].result.rising
 
-    # ---- the caption ----------------------------------------------------------------------------
-
     @property
     def caption(self) -> Sequence[str]:
         """The lines of the caption: over which queries, and what the marks say."""
@@ -267,8 +265,6 @@ class PaperTable(Shown):
         if {*sizes.values()} != {1}:
             yield f"{how}, {over}{each}" if how == "uncorrected" else f"{how} over {over}{each}"
         yield f"p \N{LESS-THAN OR EQUAL TO} {settings.alpha:g}"
-
-    # ---- forms ----------------------------------------------------------------------------------
 
     def tables(self) -> list[Table]:
         """Return the table: a row for each system, a column for each measure."""

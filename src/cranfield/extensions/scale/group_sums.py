@@ -171,35 +171,33 @@ def sum_scores(
     return _sum_columns(groups, columns_of, batches)
 
 
-def check_single_rows(system: str, then: Callable[[Batches], Batches], batches: Batches) -> Batches:
-    """Return what `then` yields; InputError for a query of which a system has several rows."""
-
-    def checked_rows() -> Batches:
-        for batch in batches:
-            for name in (ROWS, BASE + ROWS):
-                rows = _read_scores(batch, name)
-                if (rows > 1).any():
-                    at = int(np.argmax(rows > 1))
-                    query = batch.column(QUERY)[at].as_py()
-                    ours = f"{batch.column(system)[at].as_py()!r:.80}"
-                    who = ours if name == ROWS else "the baseline"
-                    raise InputError(
-                        f"query {query!r:.80} has {int(rows[at])} rows of scores of {who}: a table "
-                        "was appended twice, or holds several evaluations; keep one row for each "
-                        "query and system"
-                    )
-            yield batch
-
-    return then(checked_rows())
+def _check_single_rows(batch: "pa.RecordBatch", system: str) -> None:
+    """Raise InputError for a query of which a system, or the baseline, has several rows."""
+    for name in (ROWS, BASE + ROWS):
+        n_rows = _read_scores(batch, name)
+        if (n_rows > 1).any():
+            place = int(np.argmax(n_rows > 1))
+            query = batch.column(QUERY)[place].as_py()
+            ours = f"{batch.column(system)[place].as_py()!r:.80}"
+            who = ours if name == ROWS else "the baseline"
+            raise InputError(
+                f"query {query!r:.80} has {int(n_rows[place])} rows of scores of {who}: a table "
+                "was appended twice, or holds several evaluations; keep one row for each query "
+                "and system"
+            )
 
 
 def sum_pairs(
-    groups: Sequence[str], kinds: Sequence[Kind], hashed: str | None, batches: Batches
+    groups: Sequence[str], kinds: Sequence[Kind], system: str, hashed: str | None, batches: Batches
 ) -> Batches:
-    """Yield the sums of each group of a partition: of both systems, of differences, of wins."""
+    """Yield the sums of each group of a partition: of both systems, of differences, of wins.
+
+    Raises InputError for a query of which a system has several rows.
+    """
     import pyarrow as pa
 
     def columns_of(batch: "pa.RecordBatch") -> tuple[list[Floats], Ints]:
+        _check_single_rows(batch, system)
         columns = []
         for kind in kinds:
             raw = [_read_scores(batch, name) for name in (kind.column, BASE + kind.column)]

@@ -13,7 +13,6 @@ from cranfield.extensions.scale.group_sums import (
     BASE,
     ROWS,
     Kind,
-    check_single_rows,
     list_differences,
     list_means,
     merge_sums,
@@ -194,8 +193,8 @@ def compare(
     )
     paired = ours.join(base, column(QUERY) == column(BASE + QUERY), "inner")
     keys = [*groups, whose]
-    made = partial(sum_pairs, keys, kinds, hashed if relative else None)
-    states = _merged(paired, keys, partial(check_single_rows, whose, made))
+    summed = partial(sum_pairs, keys, kinds, whose, hashed if relative else None)
+    states = _merged(paired, keys, summed)
     fields = (
         "measure string, queries bigint, mean double, baseline_mean double, difference double, "
         "std_error double, low double, high double, p double, better bigint, worse bigint, "
@@ -280,9 +279,3 @@ def _merged(
     states = data.mapInArrow(made, schema)
     states = states.repartition(*map(column, groups)) if groups else states.repartition(1)
     return states.mapInArrow(partial(merge_sums, groups), schema)
-
-
-# ---- in the tasks: states -----------------------------------------------------------------------
-
-
-# ---- in the tasks: results ----------------------------------------------------------------------

@@ -384,6 +384,3 @@ def _few_of_all(ours: Aligned, judged: Qrels | None, rows: Ints) -> Iterator[Not
         )
         yield Note("few-of-all", "warning", text, len(rows))
         return
-
-
-# ---- single documents that people labelled -------------------------------------------------------

@@ -185,7 +185,10 @@ def collect(
     if not given:
         raise InputError(
             "no document has a label",
-            source=", ".join(_source_of(name, one) for name, one in sources.items()),
+            source=", ".join(
+                os.fspath(source) if isinstance(source, str | os.PathLike) else name
+                for name, source in sources.items()
+            ),
             hint="The column relevance is to be filled in with grades.",
         )
     by_pair: dict[QueryDoc, list[tuple[Label, float]]] = {}
@@ -244,10 +247,6 @@ def _sources(labels: Any) -> Iterator[tuple[str, Any]]:
     stems = [stem_of(Source(path)) for path in paths]
     for path, stem in zip(paths, stems, strict=True):
         yield (stem if stems.count(stem) == 1 else path), path
-
-
-def _source_of(name: str, source: Any) -> str:
-    return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 
 def _named(pool: Any) -> str | None:

@@ -141,9 +141,6 @@ def _refuse_nothing(rows: Sequence[Any], settings: PoolSettings) -> None:
         )
 
 
-# ---- all of the pool, or a part by chance -------------------------------------------------------
-
-
 def _drawn(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
@@ -252,9 +249,6 @@ def _rankings(
     return found
 
 
-# ---- unjudged documents in an order -------------------------------------------------------------
-
-
 def _in_order(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
@@ -353,9 +347,6 @@ def _learned(
     notes = [Note("ask-again", "info", text), _TO_LABEL]
     n_missing = sum(not any(lists) for lists in rankings.values())
     return found, unjudged, [*_nothing_pooled(n_missing, len(rankings)), *notes]
-
-
-# ---- notes ------------------------------------------------------------------------------------
 
 
 def _nothing_pooled(n: int, n_judged: int) -> list[Note]:
