@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -10,7 +11,6 @@ from cranfield.cli.data import (
     DataOptions,
     GradesOptions,
     all_judging_options,
-    convention_option,
     data_options,
     grades_options,
     is_file,
@@ -25,6 +25,7 @@ from cranfield.explanation.explain import explain
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.queries import QueryDifferences
 from cranfield.explanation.scene import queries_like
+from cranfield.scoring.job import ScoringOptions
 
 _DEFAULT = "nDCG@10"
 
@@ -55,7 +56,7 @@ def command(
         "the value over all queries, or, of two runs, the queries that changed.",
     ),
     rel: float | None = flags.rel(),
-    convention: str | None = convention_option,
+    families: Sequence[ScoringOptions] = flags.families("explain"),
     limit: int | str | None = flags.checked(
         _limit,
         type=str,
@@ -102,14 +103,16 @@ def command(
     measures = flags.measures_of(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"explain takes one measure: name it alone, as in -m {measures[0]}")
+    options: Any = judging.unusual()
+    for family in families:
+        options |= family.unusual()
     found = explain(
         judgments,
         named,
         measures[0],
         query if query is not None else last,
-        convention=convention,
         errors=data.errors,
-        **judging.unusual(),
+        **options,
     )
     if isinstance(found, MeanExplanation | QueryDifferences):
         flags.refuse_options({"doc_texts"}, "shows texts of documents: name a query, with --query")
