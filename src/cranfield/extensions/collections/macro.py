@@ -276,10 +276,11 @@ def averaged(
         )
     said = [*_lacking(there, len(aligned), list(aligned))]
     if len(complete) < 2 or (baseline is not None and baseline not in complete):
-        what = f"{baseline!r:.80} has no run on some" if len(complete) > 1 else "no two systems"
-        tail = "" if len(complete) > 1 else " have a run on every collection"
+        problem = "no two systems have a run on every collection"
+        if len(complete) > 1:
+            problem = f"the baseline {baseline!r:.80} has no run on some collections"
         raise InputError(
-            f"the baseline {what} collections" if not tail else f"{what}{tail}",
+            problem,
             hint=" ".join(one.text for one in said if one.code == "lacking")
             or f"The systems are {', '.join(map(printable, names))}.",
         )
@@ -294,13 +295,15 @@ def averaged(
         tie=settings.tie,
     )
     comparisons = {name: compared(one, of_each, extras=False) for name, one in aligned.items()}
+    measures = _measures(aligned)
     results = [
-        compare_averages(aligned, complete, settings, baseline, *one) for one in _measures(aligned)
+        compare_averages(aligned, complete, settings, baseline, name, columns)
+        for name, columns in measures
     ]
     said += _doubts(aligned, results, settings)
     said += [
-        Note("mixed", "warning", f"The average is of different measures: {one.measure}.")
-        for one, (_, columns) in zip(results, _measures(aligned), strict=True)
+        Note("mixed", "warning", f"The average is of different measures: {name}.")
+        for name, columns in measures
         if len(set(columns)) > 1
     ]
     return CollectionComparison(comparisons, settings, results, tuple(said), tuple(notes))
@@ -398,9 +401,8 @@ def _doubts(
     flips = Flips(n, settings.flips, settings.seed)
     least = float(flips.share(np.array(1 if flips.exact else 0)))
     how = "none" if settings.correction == "maxt" else settings.correction
-    floor = float(
-        corrected(how, np.full(comparisons, least)).min()
-    )  # where every pair has the least
+    # The least corrected p, where every pair has the least one.
+    floor = float(corrected(how, np.full(comparisons, least)).min())
     if least > alpha:
         text = (
             f"{n} collections: no p over collections can be below {least:.3g}. They show what "
