@@ -52,38 +52,32 @@ class PoweredMean:
     model: float
 
 
-_LABELS = ("both", "human", "model")  # kinds of labels, each with a row of its own
-
-
 class _Line(NamedTuple):
     """A row of a table: a mean, or a difference, by one kind of labels."""
 
     result: PoweredMean
-    labels: str  # one of _LABELS
+    labels: str  # "both", "human" or "model"
+    estimate: float
+    low: float | None
+    high: float | None
+    n: str  # how many labels there are, or are worth
 
     def show_estimate(self) -> str:
         """Return the number, and behind a difference its mark."""
-        result, labels = self
-        estimate = {"both": result.mean, "human": result.human, "model": result.model}[labels]
-        if result.other is None:
-            return number(estimate)
-        return f"{signed(estimate)} {MARKS[result.verdict if labels == 'both' else None]}"
+        if self.result.other is None:
+            return number(self.estimate)
+        verdict = self.result.verdict if self.labels == "both" else None
+        return f"{signed(self.estimate)} {MARKS[verdict]}"
 
-    @property
-    def ends(self) -> tuple[float | None, float | None]:
-        """The ends of the interval; the model's labels alone have none."""
-        result = self.result
-        ends_of_labels = {
-            "both": (result.low, result.high),
-            "human": (result.human_low, result.human_high),
-        }
-        return ends_of_labels.get(self.labels, (None, None))
 
-    def show_count(self, n_model: str) -> str:
-        """Return how many labels there are, or are worth; `n_model`: those of the model."""
-        if self.labels == "both":
-            return number(self.result.worth, 1)
-        return f"{self.result.labelled:,}" if self.labels == "human" else n_model
+def _list_lines(result: PoweredMean, n_model: str) -> list[_Line]:
+    """Return the rows of a number; `n_model` is how many labels of the model there are."""
+    n_human = f"{result.labelled:,}"
+    return [
+        _Line(result, "both", result.mean, result.low, result.high, number(result.worth, 1)),
+        _Line(result, "human", result.human, result.human_low, result.human_high, n_human),
+        _Line(result, "model", result.model, None, None, n_model),
+    ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,14 +119,15 @@ class PredictionPowered(Shown):
         """Return a table with three rows for each number: by both kinds of labels, and by each."""
         results = list(results)
         first = results[0]
-        lines = [_Line(result, labels) for result in results for labels in _LABELS]
+        n_model = f"{self.n_queries:,}" if self.unit == "query" else ""
+        lines = [line for result in results for line in _list_lines(result, n_model)]
         quantity = f"difference from {first.other}" if first.other is not None else "mean"
         title = (
             f"{measure}   {quantity}   {self.n_queries:,} queries with a model's labels, "
             f"{number_of(first.labelled, self.unit, self._units)} with human ones"
         )
         columns = self._columns(first.other is not None, several=len(results) > 1)
-        rules = range(len(_LABELS), len(lines), len(_LABELS))
+        rules = range(3, len(lines), 3)
         return table_of(lines, columns, notes=notes, title=[title], n_labels=2, rules=rules)
 
     @property
@@ -145,7 +140,6 @@ class PredictionPowered(Shown):
         def of_both(cell: Callable[[PoweredMean], str]) -> Callable[[_Line], str]:
             return lambda line: cell(line.result) if line.labels == "both" else ""
 
-        n_model = f"{self.n_queries:,}" if self.unit == "query" else ""
         error = "an error as small" if self.unit == "query" else "as small an error from labelling"
         return [
             Column("system", of_both(lambda result: result.system)),
@@ -153,7 +147,7 @@ class PredictionPowered(Shown):
             Column("diff" if of_difference else "mean", _Line.show_estimate),
             Column(
                 f"{percent(1 - self.settings.alpha)} interval",
-                lambda line: interval(*line.ends, signs=of_difference),
+                lambda line: interval(line.low, line.high, signs=of_difference),
                 "The model's labels alone have no interval that holds: they may be wrong "
                 "throughout.",
             ),
@@ -171,7 +165,7 @@ class PredictionPowered(Shown):
             ),
             Column(
                 "n",
-                lambda line: line.show_count(n_model),
+                lambda line: line.n,
                 f"n: how many {self._units}; of both: how many human labels alone would need for "
                 f"{error}.",
             ),
