@@ -53,6 +53,17 @@ class Inputs:
         """Raise MeasureError for what is no measure, before files are read."""
         flags.measures_of(self.names, DEFAULT_MEASURES, self.rel)
 
+    def refuse_query(self) -> None:
+        """Raise InputError where the last file is none: perhaps it is a query, as for `explain`."""
+        last = self.runs[-1] if self.runs else ""
+        if last and not (is_file(last) or is_measure(last)):
+            raise InputError(
+                "no such file",
+                source=last,
+                hint="-q shows every query, and takes none; one is `cranfield explain ... --query "
+                "QUERY`.",
+            )
+
     def open(self) -> tuple[Qrels | QrelsReader, list[Run]]:
         """Open the judgments and the runs."""
         return open_inputs(self.qrels, self.runs, self.data, self.listed, self.judging)
@@ -78,23 +89,26 @@ class Inputs:
         return evaluate(opened, runs, measures, **options)
 
 
+inputs_options = flags.gathered(
+    Inputs,
+    {
+        "qrels": flags.argument(required=False, metavar="QRELS"),
+        "runs": flags.argument(nargs=-1, metavar="RUN..."),
+        "names": flags.measures(
+            "What to compute (trec_eval's, ranx's and ir_measures' names work)",
+            DEFAULT_MEASURES,
+        ),
+        "rel": flags.rel(),
+        "listed": grades_options,
+        "judging": all_judging_options,
+        "data": data_options,
+    },
+)
+
+
 @flags.command("evaluate")
 def command(
-    inputs: Inputs = flags.gathered(
-        Inputs,
-        {
-            "qrels": flags.argument(required=False, metavar="QRELS"),
-            "runs": flags.argument(nargs=-1, metavar="RUN..."),
-            "names": flags.measures(
-                "What to compute (trec_eval's, ranx's and ir_measures' names work)",
-                DEFAULT_MEASURES,
-            ),
-            "rel": flags.rel(),
-            "listed": grades_options,
-            "judging": all_judging_options,
-            "data": data_options,
-        },
-    ),
+    inputs: Inputs = inputs_options,
     per_query: bool = flags.per_query(),
     query_texts: str | None = query_texts_option,
     families: Sequence[ScoringOptions] = flags.families("evaluate"),
@@ -131,26 +145,14 @@ def command(
     if not per_query:
         flags.refuse_options({"query_texts"}, "(--topics) has no effect without -q")
     way = choose_way(ways)
-    ends = flags.names_of(family for family in families if isinstance(family, EndsOptions))
-    no_means = {"per_query", "slices", *ends}
+    _refuse_others(way, with_intervals, families, of_intervals)
+    click.get_current_context().with_resource(at_most(threads.threads))
     if way is not None:
-        flags.refuse_options(no_means, f"{way.refusal}, which shows means")
-        others = flags.names_of([*families, *of_intervals])
-        flags.refuse_options(others, way.refusal)
-        click.get_current_context().with_resource(at_most(threads.threads))
         show(way.evaluate(inputs, level), form)
         return
-    if with_intervals:
-        flags.refuse_options(no_means, "does not go with --intervals, which shows means")
-    else:
-        of_means = {"alpha", *flags.names_of(of_intervals)}
-        flags.refuse_options(of_means, "applies to intervals: add --intervals")
     inputs.check()
-    last = inputs.runs[-1] if inputs.runs else ""
-    if per_query and last and not (is_file(last) or is_measure(last)):
-        hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."
-        raise InputError("no such file", source=last, hint=hint)
-    click.get_current_context().with_resource(at_most(threads.threads))
+    if per_query:
+        inputs.refuse_query()
     judgments, runs = inputs.open()
     if not any(family.keeps_open(judgments, runs) for family in families):
         judgments = inputs.data.read(judgments)
@@ -178,3 +180,22 @@ def command(
     if texts and not per_query:
         note(f"{', '.join(texts)}: a string for each query, and none over all: -q shows it.")
     show(systems, form, query_texts=query_texts, per_query=per_query)
+
+
+def _refuse_others(
+    way: Way | None,
+    with_intervals: bool,
+    families: Sequence[ScoringOptions],
+    of_intervals: Sequence[ComparingOptions],
+) -> None:
+    """Raise OptionError for what does not go with a way of an extension, or with intervals."""
+    ends = flags.names_of(family for family in families if isinstance(family, EndsOptions))
+    beside_means = {"per_query", "slices", *ends}
+    if way is not None:
+        flags.refuse_options(beside_means, f"{way.refusal}, which shows means")
+        flags.refuse_options(flags.names_of([*families, *of_intervals]), way.refusal)
+    elif with_intervals:
+        flags.refuse_options(beside_means, "does not go with --intervals, which shows means")
+    else:
+        limits = {"alpha", *flags.names_of(of_intervals)}
+        flags.refuse_options(limits, "applies to intervals: add --intervals")

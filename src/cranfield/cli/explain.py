@@ -86,15 +86,7 @@ def command(
     cranfield explain demo/qrels.txt demo/bm25.run demo/dense.run q08
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
-    last = None
-    is_query = query is None and runs and not is_file(runs[-1])
-    if is_query and (len(runs) > 1 or data.hold_both([str(qrels)])):
-        *runs, last = runs
-    if query is not None and len(runs) > 1 and not is_file(runs[-1]):
-        raise click.UsageError(
-            f"{runs[-1]}: cannot be read: no such file; and if it is a query, --query {query} "
-            "names one already: name it once"
-        )
+    runs, last = _split_query(qrels, runs, query, data)
     opened, named = open_inputs(qrels, runs, data, listed, judging)
     judgments = data.read(opened)
     if last is not None and last not in judgments.query_ids:
@@ -118,3 +110,20 @@ def command(
         flags.refuse_options({"doc_texts"}, "shows texts of documents: name a query, with --query")
     shown = {} if limit is None else {"limit": None if isinstance(limit, str) else limit}
     show(found, form, of_tables=shown, query_texts=query_texts, doc_texts=doc_texts)
+
+
+def _split_query(
+    qrels: str | None, runs: Sequence[str], query: str | None, data: DataOptions
+) -> tuple[Sequence[str], str | None]:
+    """Return the files of runs, and the last argument apart if it is a query; else None."""
+    if not runs or is_file(runs[-1]):
+        return runs, None
+    if query is None:
+        is_query = len(runs) > 1 or data.hold_both([str(qrels)])
+        return (runs[:-1], runs[-1]) if is_query else (runs, None)
+    if len(runs) > 1:
+        raise click.UsageError(
+            f"{runs[-1]}: cannot be read: no such file; and if it is a query, --query {query} "
+            "names one already: name it once"
+        )
+    return runs, None
