@@ -284,16 +284,7 @@ def averaged(
             hint=" ".join(one.text for one in said if one.code == "lacking")
             or f"The systems are {', '.join(map(printable, names))}.",
         )
-    of_each = Settings(
-        baseline=baseline,
-        all_pairs=settings.all_pairs,
-        test=settings.test,
-        correction=settings.correction,
-        alpha=settings.alpha,
-        flips=settings.flips,
-        seed=settings.seed,
-        tie=settings.tie,
-    )
+    of_each = Settings(**{**settings.to_dict(), "baseline": baseline})
     comparisons = {name: compared(one, of_each, extras=False) for name, one in aligned.items()}
     measures = _measures(aligned)
     results = [

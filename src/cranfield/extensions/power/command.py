@@ -85,15 +85,11 @@ def _plan_seeds(
         wanted = {key: value for key, value in design.unusual().items() if key != "seeds"}
         numbers = {"seeds": seeds_needed(n_queries, **wanted), "queries": n_queries}
         return [{**inputs, **numbers, **power_of_goal}], f"{meaning} so many queries need."
-    rows = [
-        {
-            **inputs,
-            "seeds": n_seeds,
-            "queries": _queries_with(replace(design, seeds=n_seeds)),
-            **power_of_goal,
-        }
-        for n_seeds in _SEEDS
-    ]
+    rows = []
+    for n_seeds in _SEEDS:
+        needed = queries_for(replace(design, seeds=n_seeds))
+        n_needed = None if needed > MOST_QUERIES else needed
+        rows.append({**inputs, "seeds": n_seeds, "queries": n_needed, **power_of_goal})
     meaning += " there are; queries: how many are then needed, - where no number is enough."
     return rows, meaning
 
@@ -130,12 +126,6 @@ def _so_few(name: str, alpha: float) -> str:
 
 
 _SEEDS = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)  # runs of each system, to choose from
-
-
-def _queries_with(design: Design) -> int | None:
-    """Return how many queries a design needs, None if no number is enough."""
-    found = queries_for(design)
-    return None if found > MOST_QUERIES else found
 
 
 _NEEDED = {

@@ -306,14 +306,9 @@ def _not_by_chance(ours: Aligned, f: Floats, chance: Floats | None, base: int) -
 
 def _few_differ(ours: Aligned, y: Floats) -> Iterator[Note]:
     """Say where human labels show few differences between systems."""
-    few = [
-        f"{measure} {int(changed.max())}"
-        for measure, changed in (
-            (measure, (np.ptp(y[m], axis=1) > TIE).sum(keepdims=True))
-            for m, measure in enumerate(ours.measures)
-        )
-        if changed.max() < _FEW_DIFFER
-    ]
+    n_differing = [int((np.ptp(scores, axis=1) > TIE).sum()) for scores in y]
+    pairs = zip(ours.measures, n_differing, strict=True)
+    few = [f"{measure} {n}" for measure, n in pairs if n < _FEW_DIFFER]
     if few:
         text = (
             f"By human labels, systems differ on fewer than {_FEW_DIFFER} queries "

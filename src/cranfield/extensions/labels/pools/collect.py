@@ -347,12 +347,7 @@ def _assessors(
     people: Iterable[str],
 ) -> Iterator[Assessor]:
     """Yield each person's part, in the order of their names; of those without a label, too."""
-    labels, relevant, shared, differing = (
-        Counter[str](),
-        Counter[str](),
-        Counter[str](),
-        Counter[str](),
-    )
+    labels, relevant, shared, differing = (Counter[str]() for _ in range(4))
     for its in by_pair.values():
         last = {str(one.assessor): grade for one, grade in its}
         for name, grade in last.items():

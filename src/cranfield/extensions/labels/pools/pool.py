@@ -288,8 +288,7 @@ def _deciding(
     n = len(found.documents)
     left, right = map(printable, runs)
     first, second = (left, right) if found.difference > 0 else (right, left)
-    falls = measure.definition.higher_is_better is False
-    better = "higher" if falls else "better"
+    better = "higher" if measure.definition.higher_is_better is False else "better"
     text = (
         f"{measure} of {left} minus {right}: {signed(found.difference)}; from "
         f"{signed(found.low)} to {signed(found.high)} for all ways to grade the {n:,} unjudged."
