@@ -232,10 +232,7 @@ def _of_measures(given: Mapping[str, Any], measures: MeasuresLike | None) -> Ite
 
 
 def _aligned(
-    name: str,
-    given: Any,
-    measures: MeasuresLike | None,
-    how: tuple[Alignment, Judging, Reading],
+    name: str, given: Any, measures: MeasuresLike | None, how: tuple[Alignment, Judging, Reading]
 ) -> Aligned:
     """Return the scores on one collection."""
     qrels, runs, own = given, None, measures

@@ -133,12 +133,7 @@ def reproduce(
     notes += [*of_few(min(n, other), "queries"), *_remarks(found, n)]
     warn_of(notes)
     return Reproduction(
-        found,
-        n,
-        None if shared else other,
-        tuple(notes),
-        settings,
-        (ours.recipe, theirs.recipe),
+        found, n, None if shared else other, tuple(notes), settings, (ours.recipe, theirs.recipe)
     )
 
 

@@ -159,9 +159,7 @@ def command() -> None:
 
 
 @flags.command("leaderboard", command)
-def _leaderboard(
-    systems: Systems = _systems,
-) -> None:
+def _leaderboard(systems: Systems = _systems) -> None:
     """Draw each system's mean with its interval.
 
     The best is at the top. Marks say which systems are better or worse than the baseline, or, with
@@ -264,9 +262,7 @@ def _precision_recall(
 
 
 @flags.command("spread", command)
-def _spread(
-    systems: Systems = _systems,
-) -> None:
+def _spread(systems: Systems = _systems) -> None:
     """Draw how each system's scores are spread.
 
     A dot for each query, a box for the middle half of them.
@@ -278,9 +274,7 @@ def _spread(
 
 
 @flags.command("pair-matrix", command)
-def _pair_matrix(
-    systems: Systems = _systems,
-) -> None:
+def _pair_matrix(systems: Systems = _systems) -> None:
     """Draw the difference of every pair of systems.
 
     All pairs are compared, and corrected for their number; cells are filled where the two
@@ -324,10 +318,7 @@ def _by_relevant(
 
 
 @flags.command("by-slice", command)
-def _by_slice(
-    systems: Systems = _systems,
-    chosen: tuple[str, ...] = _systems_option,
-) -> None:
+def _by_slice(systems: Systems = _systems, chosen: tuple[str, ...] = _systems_option) -> None:
     """Draw means on slices of the queries.
 
     --slices names the file of their labels.
@@ -381,10 +372,7 @@ def _rank_weights(
 
 
 @flags.command("reciprocal-rank", command)
-def _reciprocal_rank(
-    depth: int = _depth_option,
-    canvas: Canvas = _canvas_options,
-) -> None:
+def _reciprocal_rank(depth: int = _depth_option, canvas: Canvas = _canvas_options) -> None:
     """Draw how 1/rank falls.
 
     \b

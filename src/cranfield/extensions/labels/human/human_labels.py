@@ -120,10 +120,7 @@ def prediction_powered(
 
 
 def _estimates(
-    ours: Aligned,
-    sample: Sample,
-    settings: PoweredSettings,
-    baseline: str,
+    ours: Aligned, sample: Sample, settings: PoweredSettings, baseline: str
 ) -> tuple[dict[str, dict[str, PoweredMean]], dict[str, dict[str, PoweredMean]]]:
     """Return each system's mean, and each difference from the baseline, by measure and system."""
     base = ours.names.index(baseline)

@@ -343,8 +343,7 @@ def _drawing(
 
 
 def _assessors(
-    by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]],
-    people: Iterable[str],
+    by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], people: Iterable[str]
 ) -> Iterator[Assessor]:
     """Yield each person's part, in the order of their names; of those without a label, too."""
     labels, relevant, shared, differing = (Counter[str]() for _ in range(4))

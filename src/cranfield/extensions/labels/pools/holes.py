@@ -177,10 +177,7 @@ class Holes(Shown):
 @watched
 @takes(HolesSettings, Reading, Judging, Watching, without=NOT_FOR_HOLES)
 def holes(
-    qrels: Any,
-    runs: Any,
-    measures: str | Measure = "nDCG@10",
-    **options: Unpack[HolesOptions],
+    qrels: Any, runs: Any, measures: str | Measure = "nDCG@10", **options: Unpack[HolesOptions]
 ) -> Holes:
     """Show what the judgments lack for each run, and how it would fare had it not been pooled.
 
