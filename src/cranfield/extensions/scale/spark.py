@@ -136,8 +136,7 @@ def evaluate(
             "declare it in a module that is installed there, or added to the session"
         )
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
-    if top_grade is not None:
-        top_grade = checked("top_grade", top_grade, level())
+    top_grade = None if top_grade is None else checked("top_grade", top_grade, level())
     task = Task(wanted, how, errors, __version__, keep=keep, names=names, top_grade=top_grade)
     if run is None:
         if by is not None or systems is not None:
@@ -425,11 +424,10 @@ def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> N
         side.rows.where("NOT is_lost").selectExpr("system", "query", "explode(docs) AS doc")
         for side in (judged, ranked)
     )
-    few = functions.broadcast(judgments.limit(_JUDGMENTS_TRIED_FIRST))
+    tries = functions.broadcast(judgments.limit(_JUDGMENTS_TRIED_FIRST)), judgments
     for system in systems:
         ranking = documents.where(column("system") == functions.lit(system))
-        joins = (ranking.join(some, ["query", "doc"], "left_semi") for some in (few, judgments))
-        if not all(join.isEmpty() for join in joins):
+        if any(not ranking.join(part, ["query", "doc"], "left_semi").isEmpty() for part in tries):
             continue
         lists = _first_lists(judgments, ranking), _first_lists(ranking, judgments)
         if all(lists):
