@@ -20,18 +20,13 @@ from cranfield.comparison.corrections import corrected
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.scale import is_geometric
 from cranfield.comparison.score_columns import spelled
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    CollectionSettings,
-    CollectionSettingsOptions,
-    Settings,
-)
+from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, printable
 from cranfield.extensions.collections.collection_files import collection_files
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, compare_averages
 from cranfield.extensions.collections.macro_tables import macro_tables
+from cranfield.extensions.collections.options import CollectionSettings, CollectionSettingsOptions
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged, warn_of
 from cranfield.options import refuse_others, takes

@@ -8,7 +8,7 @@ import numpy as np
 from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.result import Method, Outcome, Pairs, listed
 from cranfield.comparison.scale import cut, range_of
-from cranfield.comparison.settings import CollectionSettings
+from cranfield.extensions.collections.options import CollectionSettings
 from cranfield.extensions.collections.strata import Strata, compare_on_others, compare_on_these
 
 

@@ -18,7 +18,6 @@ from cranfield.comparison.flips import MANY, Flips, Paired
 from cranfield.comparison.pair_tests import p_values
 from cranfield.comparison.randomization import inverted, step_down
 from cranfield.comparison.result import Method, verdicts
-from cranfield.comparison.settings import CollectionSettings
 from cranfield.comparison.significance import (
     Moments,
     Summed,
@@ -29,6 +28,7 @@ from cranfield.comparison.significance import (
     t_p,
     t_test,
 )
+from cranfield.extensions.collections.options import CollectionSettings
 
 
 class Strata(NamedTuple):

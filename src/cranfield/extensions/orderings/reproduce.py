@@ -14,16 +14,12 @@ from cranfield.comparison.alignment import Aligned, Evaluated, align
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.remarks import of_few
 from cranfield.comparison.scale import range_of
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    ReproductionSettings,
-    ReproductionSettingsOptions,
-)
+from cranfield.comparison.settings import Alignment, AlignmentOptions
 from cranfield.comparison.significance import Moments, fieller, summed, t_ends
 from cranfield.data.judging import Judging
 from cranfield.data.ranking import Rankings
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
+from cranfield.extensions.orderings.options import ReproductionSettings, ReproductionSettingsOptions
 from cranfield.extensions.orderings.rbo import rbo
 from cranfield.extensions.orderings.reproduction import Estimate, ReproducedRun, Reproduction
 from cranfield.notes import Note, merged, warn_of

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from cranfield.comparison.score_columns import spelled
-from cranfield.comparison.settings import ReproductionSettings
+from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.measures import Measure
 from cranfield.notes import Note
 from cranfield.render.numbers import interval, number, percent, queries_of
