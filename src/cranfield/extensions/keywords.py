@@ -7,9 +7,9 @@ from cranfield.data.combined import DifferingGrades
 from cranfield.data.judging import Ties
 from cranfield.extensions.collections.options import CollectionCorrection, CollectionTest
 from cranfield.extensions.fusion.fusing import Absent, Norm
-from cranfield.extensions.fusion.tune import Over
+from cranfield.extensions.fusion.trials import Over
 from cranfield.extensions.labels.pools.draw import Strata
-from cranfield.extensions.labels.pools.pool import By, Draw, Likely
+from cranfield.extensions.labels.pools.options import By, Draw, Likely
 from cranfield.extensions.report.paper_table import Marks
 from cranfield.formats.block import Duplicates, Errors, Order
 from cranfield.keywords import Alignment, Judging, Reading, Watching
