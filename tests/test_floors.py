@@ -232,6 +232,7 @@ def test_no_module_imports_itself_by_way_of_others(name: str) -> None:
 
 def test_the_tree_names_the_folders() -> None:
     folders = {path.parent.relative_to(PACKAGE).name for path in MODULES.values()} - {""}
+    assert TREE is not None
     listed = {name for line in TREE[1].splitlines() for name in re.findall(r"(\w+)/", line)}
     assert folders <= listed
 

@@ -93,8 +93,7 @@ class DataOptions(Options):
     )
 
     map_docs: str | None = option(
-        None,
-        "A table of two columns, chunk and document: the chunks of a run become documents.",
+        None, "A table of two columns, chunk and document: the chunks of a run become documents."
     )
     map_docs_pattern: str | None = option(
         None,
@@ -107,8 +106,7 @@ class DataOptions(Options):
         "sum of all scores.  [default: first]",
     )
     map_qrels: bool = option(
-        False,
-        "The judgments are of chunks, too: a document has the highest grade of its chunks.",
+        False, "The judgments are of chunks, too: a document has the highest grade of its chunks."
     )
 
     span_pattern: str | None = option(

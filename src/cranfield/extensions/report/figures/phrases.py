@@ -45,11 +45,7 @@ def difference_said(pair: Between, settings: Settings) -> str:
         what, show, shown = (
             "Ratio of the geometric means",
             number,
-            (
-                pair.ratio,
-                pair.ratio_low,
-                pair.ratio_high,
-            ),
+            (pair.ratio, pair.ratio_low, pair.ratio_high),
         )
     mean, low, high = map(show, shown)
     ends = "" if shown[1] is None else f" ({level_of(settings)} {low} to {high})"
