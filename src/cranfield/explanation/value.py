@@ -10,7 +10,7 @@ from cranfield.explanation.remark import Remark
 from cranfield.explanation.retrieved import n_shown, with_unjudged
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.worksheet import worksheet
-from cranfield.extensions import entry_names, load_entry
+from cranfield.extensions import load_entries
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
@@ -86,10 +86,7 @@ class QueryValue:
             options=scene.judging.unusual(),
             notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
             cutoff=cutoff,
-            remarks=[
-                load_entry("remark of explain", name).of(scene, measure)
-                for name in entry_names("remark of explain")
-            ],
+            remarks=[kind.of(scene, measure) for kind in load_entries("remark of explain")],
         )
 
 
