@@ -33,7 +33,7 @@ class Units:
         """Raise OptionError for a test or a correction that these units do not allow."""
 
     def columns(self, of_units: Any, moments: Any, changed: Ints) -> dict[str, Any]:
-        """Return more values of pairs, by name; `changed` (n_pairs,) counts the units that differ."""
+        """Return more values of pairs, by name; `changed` (n_pairs,) counts units that differ."""
         return {}
 
 
