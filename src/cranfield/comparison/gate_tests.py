@@ -1,4 +1,4 @@
-"""The tests of a gate, by name: what differs between them beside their numbers."""
+"""GateTest: a test of a gate by its name, what it needs, and limits where it has its own."""
 
 from typing import TYPE_CHECKING, Any
 
