@@ -8,24 +8,46 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-# No deadline, and no check that data are made fast: a test may run on a busy machine.
-settings.register_profile(
-    "cranfield",
-    deadline=None,
-    derandomize=True,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("cranfield")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--profile",
+        choices=("quick", "thorough"),
+        help="how much is tried: `quick`, the default, runs every test with a share of its "
+        "generated collections, examples, repetitions and cases; `thorough` with all of them",
+    )
     parser.addoption(
         "--no-skips",
         action="store_true",
         help="a skipped test is a failure, also one that is marked `more`: for where everything "
         "that tests need must be there",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set how much is tried, before a test module is imported that asks."""
+    from helpers import profile
+
+    chosen = config.getoption("--profile") or os.environ.get(profile.VARIABLE, "quick")
+    if chosen not in profile.PROFILES:
+        raise pytest.UsageError(f"{profile.VARIABLE}={chosen}: quick or thorough")
+    os.environ[profile.VARIABLE] = chosen
+    # No deadline, and no check that data are made fast: a test may run on a busy machine.
+    settings.register_profile(
+        "cranfield",
+        max_examples=profile.examples(100),
+        deadline=None,
+        derandomize=True,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("cranfield")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    from helpers import profile
+
+    return f"tests tried: {os.environ[profile.VARIABLE]} (--profile quick or thorough)"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
