@@ -44,23 +44,39 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("cranfield")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give the tests of a file to one process, as they share what is made once; if they are few."""
+    from helpers import profile
+    from xdist.scheduler import LoadFileScheduling
+
+    usual = config.getoption("dist") != "load"
+    return None if usual or profile.thorough() else LoadFileScheduling(config, log)
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     from helpers import profile
 
     return f"tests tried: {os.environ[profile.VARIABLE]} (--profile quick or thorough)"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that the shared data make possible, and those that not every system has."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that the shared data make possible, and those that not every system has.
+
+    The latter, which are found in the sources of all tests, only where `-m` asks for them.
+    """
     from helpers.systems_needed import systems
 
+    chosen = str(config.getoption("markexpr"))
+    by_system = "posix" in chosen or "linux" in chosen
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker("more")
         if item.get_closest_marker("slow"):  # coverage would take minutes for the same lines
             item.add_marker("no_cover")
-        for name in systems(item.path, getattr(item, "originalname", "")):
-            item.add_marker(name)
+        if by_system:
+            for name in systems(item.path, getattr(item, "originalname", "")):
+                item.add_marker(name)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
