@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from helpers.profile import seeds
 from click.testing import CliRunner
 
 from cranfield import CranfieldWarning, InputError, OptionError, Run, evaluate, fuse, read_run
@@ -171,7 +172,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_each_method_is_its_slow_loop(method: Any, absent: Any) -> None:
     how = PARAMETERS.get(method, {})
-    for seed in range(6):
+    for seed in seeds(6):
         runs = some_runs(seed)
         norms: Any = ["none"] if method in OF_RANKS else NORMS
         for norm in norms:
