@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
-from scipy import stats
 from helpers.profile import repetitions
+from scipy import stats
 
 from cranfield import InputError, OptionError, agreement
 from cranfield.errors import NothingSharedError

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from helpers.commands import run as command
 from helpers.notes import codes, sentence
-from helpers.variants import variants
 from helpers.profile import seeds, some_of
+from helpers.variants import variants
 
 from cranfield import Measure, MeasureError, OptionError, definitions, evaluate, joint_bounds, parse
 from cranfield.arrays.ranked import Floats

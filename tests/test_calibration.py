@@ -13,8 +13,8 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 from helpers.profile import repetitions
+from scipy.stats import binom
 
 from cranfield.arrays.ranked import Bools, Floats
 from cranfield.comparison.corrections import holm
@@ -103,9 +103,7 @@ def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
         (1_000, 999, 2_000, 0.05),
     ],
 )
-def test_intervals_hold_the_true_difference(
-    n: int, drawn: int, times: int, alpha: float
-) -> None:
+def test_intervals_hold_the_true_difference(n: int, drawn: int, times: int, alpha: float) -> None:
     times = repetitions(times) // BLOCKS
     chance = np.random.default_rng(2_000 + n)
     held = 0

@@ -14,9 +14,9 @@ import pytest
 from helpers import oracle, redo
 from helpers.commands import invoke
 from helpers.notes import codes
+from helpers.profile import seeds
 from helpers.variants import variants
 from scipy import sparse
-from helpers.profile import seeds
 
 import cranfield
 from cranfield import (

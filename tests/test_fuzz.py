@@ -14,9 +14,9 @@ from typing import Any, get_args
 import fuzz
 import pytest
 from fuzz import bounded
+from helpers.profile import examples, some_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from helpers.profile import examples, some_of
 
 from cranfield.errors import InputError, NothingSharedError
 from cranfield.formats.block import Order

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 from helpers.profile import repetitions, some_of
+from scipy.stats import binom
 
 from cranfield.arrays.ranked import Floats
 from cranfield.comparison.noninferiority import Question, hold, outcome_of

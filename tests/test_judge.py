@@ -11,9 +11,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from helpers import oracle
+from helpers.profile import seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from helpers.profile import seeds
 
 from cranfield import InputError, OptionError, Qrels, Run, evaluate, read_qrels, read_run
 from cranfield.arrays.ids import Ids

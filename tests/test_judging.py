@@ -14,8 +14,8 @@ import pytest
 from helpers import oracle
 from helpers.commands import invoke
 from helpers.notes import codes, sentence
-from helpers.rows import FORMS
 from helpers.profile import seeds
+from helpers.rows import FORMS
 
 import cranfield
 from cranfield import (
@@ -479,7 +479,7 @@ SOME: list[Options] = [
 @pytest.mark.parametrize("measure", ["nDCG", "AP"])
 def test_explain_has_the_same_values_and_documents(chosen: Options, measure: str) -> None:
     n_seen = 0
-    for seed in range(30):
+    for seed in seeds(30):
         qrels, rows, run = collection(seed, twice=False)
         how = {name: choices[0] for name, choices in CHOICES.items()} | chosen
         nested, shared = as_dict(rows, run), sorted(set(qrels) & run)
@@ -509,14 +509,14 @@ def test_explain_has_the_same_values_and_documents(chosen: Options, measure: str
             )
             json.loads(found.to_json())
             n_seen += 1
-    assert n_seen > 20 or chosen.get("ties") == "worst"
+    assert n_seen > len(seeds(30)) * 2 / 3 or chosen.get("ties") == "worst"
 
 
 @pytest.mark.parametrize("chosen", SOME, ids=str)
 def test_a_swap_has_the_value_of_a_run_that_has_it(chosen: Options) -> None:
     """A run that has the documents in the order that is found has this value, too."""
     n_seen = 0
-    for seed in range(60):
+    for seed in seeds(60):
         qrels, rows, run = collection(seed, twice=False)
         nested = as_dict(rows, run)
         for query in sorted(set(qrels) & run):
@@ -532,7 +532,7 @@ def test_a_swap_has_the_value_of_a_run_that_has_it(chosen: Options) -> None:
                 found.swap.value == evaluate({query: qrels[query]}, {query: docs}, "nDCG")["nDCG"]
             )
             n_seen += 1
-    assert n_seen > 3 or chosen.get("ties") == "expected"
+    assert n_seen > len(seeds(60)) / 20 or chosen.get("ties") == "expected"
 
 
 @pytest.mark.parametrize("chosen", [one for one in SOME if len(one) < 3 and "ties" not in one])

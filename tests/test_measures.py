@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from helpers import oracle
+from helpers.profile import seeds
 from helpers.systems import SYSTEMS
 from helpers.variants import variants
-from helpers.profile import seeds
 
 import cranfield
 from cranfield import Measure, definitions, evaluate, parse, read_run

@@ -372,8 +372,8 @@ def test_other_scores_of_the_judged_documents_are_a_run() -> None:
     other = {query: dict(zip(docs, (1, 2, 0), strict=True)) for query, docs in GRADES.items()}
     fewer = {query: docs for query, docs in GRADES.items() if query != "q7"}
     more = {**GRADES, "q7": {**GRADES["q7"], "x": 0}}
-    for run in (scored, other, fewer, more):
-        assert "qrels-as-run" not in {note.code for note in evaluate(GRADES, run, "RR").notes}
+    for given in (scored, other, fewer, more):
+        assert "qrels-as-run" not in {note.code for note in evaluate(GRADES, given, "RR").notes}
 
 
 @pytest.mark.parametrize(

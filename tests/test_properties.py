@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 from helpers import oracle
 from helpers.exemptions import EXEMPT, exempting, reasons
-from helpers.variants import variants
 from helpers.profile import seeds
+from helpers.variants import variants
 
 from cranfield import Measure, Qrels, definitions, evaluate
 from cranfield.measures.parameters import Depth

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 from helpers.profile import repetitions, some_of
+from scipy.stats import binom
 
 from cranfield import gate
 from cranfield.arrays.ranked import Bools, Floats

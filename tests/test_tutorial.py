@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from make_docs import BLOCK, ROOT
 from helpers.terminal import on_terminal_here
+from make_docs import BLOCK, ROOT
 from transcripts import plain
 
 from cranfield import demo, evaluate, read_qrels, read_run

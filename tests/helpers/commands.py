@@ -33,7 +33,9 @@ def start(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def run(
-    *arguments: str, input: str = "", cwd: Path | None = None
+    *arguments: str,
+    input: str = "",  # noqa: A002 - as in `subprocess.run`
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in this process; return its status and what it printed, as `start` does."""
     done = run_bytes(*arguments, input=input.encode(), cwd=cwd)
@@ -42,7 +44,9 @@ def run(
 
 
 def run_bytes(
-    *arguments: str, input: bytes = b"", cwd: Path | None = None
+    *arguments: str,
+    input: bytes = b"",  # noqa: A002 - as in `subprocess.run`
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command in this process, its streams being files of bytes in UTF-8."""
     given, printed, said = io.BytesIO(input), io.BytesIO(), io.BytesIO()
@@ -53,9 +57,7 @@ def run_bytes(
     )
 
 
-def call_main(
-    *arguments: str, streams: list[io.TextIOWrapper], cwd: Path | None = None
-) -> int:
+def call_main(*arguments: str, streams: list[io.TextIOWrapper], cwd: Path | None = None) -> int:
     """Call what `python -m cranfield` calls, on three streams; return the exit status.
 
     What it does to the process, which is to end with it, is undone: the collector of cycles, the

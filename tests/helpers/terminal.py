@@ -33,7 +33,7 @@ def on_terminal_here(
     reader.start()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(columns))  # else click asks the terminal of the tests
-        output = [open(os.dup(slave), "w", encoding="utf-8", buffering=1) for _ in range(2)]
+        output = [os.fdopen(os.dup(slave), "w", 1, "utf-8") for _ in range(2)]
         os.close(slave)
         try:
             with output[0], output[1]:
