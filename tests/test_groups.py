@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from helpers import oracle
 from helpers.commands import invoke
+from helpers.profile import seeds
 
 from cranfield import (
     InputError,
@@ -22,7 +23,7 @@ from cranfield import (
 from cranfield.measures.parameters import Depth
 
 Write = Callable[[str, str], str]
-SEEDS = range(60)
+SEEDS = seeds(60)
 OF_GROUPS = [
     definition.name
     for definition in definitions()

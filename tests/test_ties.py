@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers.notes import codes, sentence
+from helpers.profile import seeds
 from helpers.variants import variants
 
 import cranfield
@@ -44,7 +45,7 @@ ALL: list[Any] = ["document", "ascending", *MORE]
 OPTIONS: list[JudgingOptions] = [{}, {"depth": 2}, {"depth": 3}, {"judged_only": True}]
 # Of each of these, some queries make a collection.
 LEVELS = [(-2, -1, 0, 1, 2, 3), (0, 1), (0, 0, 1, 2), (0, 9, 10), (-1, 0, 1)]
-SEEDS = range(60)
+SEEDS = seeds(60)
 
 # Lower where documents of higher grades are first.
 LOWEST_IS_BEST = {"Unjudged", "RBPResidual", "SearchLength", "EEL", "FallOut", "LastRel"}
