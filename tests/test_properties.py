@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from helpers import oracle
 from helpers.exemptions import EXEMPT, exempting, reasons
-from helpers.profile import seeds
+from helpers.profile import seeds, some_of
 from helpers.variants import variants
 
 from cranfield import Measure, Qrels, definitions, evaluate
@@ -209,5 +209,5 @@ def test_measures_asked_for_together_are_each_alone(name: str) -> None:
     for seed in seeds(8):
         qrels, run = oracle.collection(seed)
         together = evaluate(qrels, run, measures)
-        for measure in measures:
+        for measure in some_of(measures):
             assert evaluate(qrels, run, measure).per_query(measure) == together.per_query(measure)
