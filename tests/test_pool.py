@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
+from helpers.profile import repetitions, seeds
 from scipy import stats
 
 from cranfield import (
@@ -73,7 +74,7 @@ def test_documents_are_drawn_with_their_probabilities() -> None:
     """4,000 draws of 5 of 9: how often each is drawn, and always 5."""
     chance = chances(np.array([1, 1, 2, 2, 3, 4, 5, 6, 40.0]), 5)
     assert chance.sum() == pytest.approx(5)
-    generator, times = np.random.default_rng(1), 4_000
+    generator, times = np.random.default_rng(1), repetitions(4_000)
     counts = np.zeros(9)
     for _ in range(times):
         one = drawn(chance, generator)
@@ -86,7 +87,7 @@ def test_documents_are_drawn_with_their_probabilities() -> None:
 
 def test_with_equal_probabilities_every_part_is_as_likely() -> None:
     generator, counts = np.random.default_rng(7), dict.fromkeys(combinations(range(5), 2), 0)
-    for _ in range(5_000):
+    for _ in range(repetitions(5_000)):
         counts[tuple(np.flatnonzero(drawn(chances(np.ones(5), 2), generator)).tolist())] += 1  # type: ignore[index]
     assert stats.chisquare(list(counts.values())).pvalue > 1e-4
 
@@ -322,7 +323,7 @@ def small(seed: int) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, lis
 
 
 @pytest.mark.parametrize("measure", ["P@3", "nDCG@3", "DCG@4", "RBP@4"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_what_decides_by_brute_force(seed: int, measure: str) -> None:
     """Judged in this order, for any grades, a certified sign is that of every completion."""
     judged, runs = small(seed)
@@ -361,7 +362,7 @@ def test_what_decides_by_brute_force(seed: int, measure: str) -> None:
 
 
 @pytest.mark.parametrize("measure", ["P@3", "nDCG@3", "DCG@4"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_so_many_that_are_not_relevant_are_enough(seed: int, measure: str) -> None:
     judged, runs = small(seed)
     found = pool(judged, runs, by="decide", measure=measure)
