@@ -69,6 +69,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     chosen = str(config.getoption("markexpr"))
     by_system = "posix" in chosen or "linux" in chosen
+    leave_out(config, items)
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker("more")
@@ -77,6 +78,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if by_system:
             for name in systems(item.path, getattr(item, "originalname", "")):
                 item.add_marker(name)
+
+
+def values_of(item: pytest.Item) -> list[Any]:
+    """Return what identifies the value, or values, that each list of parameters gives a case."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    names = [
+        mark.args[0] if not isinstance(mark.args[0], str) else mark.args[0].split(",")
+        for mark in item.iter_markers("parametrize")
+    ]
+    return [tuple(id(params[name.strip()]) for name in some) for some in names]
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out some cases of tests with two or more lists of parameters, in the quick profile."""
+    from helpers import profile
+
+    tests: dict[tuple[str, str], dict[pytest.Item, list[Any]]] = {}
+    for item in items if not profile.thorough() else []:
+        values = values_of(item)
+        if len(values) > 1 and isinstance(item, pytest.Function):
+            tests.setdefault((str(item.path), item.originalname), {})[item] = values
+    left_out: set[pytest.Item] = set()
+    for cases in tests.values():
+        if len(cases) > 8:
+            tried = profile.combined([*cases.values()])
+            left_out |= {case for case, chosen in zip(cases, tried, strict=True) if not chosen}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=[*left_out])
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

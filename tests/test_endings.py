@@ -8,13 +8,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.commands import run_bytes
-from helpers.profile import some_of
 
 from cranfield import InputError, Run
 from cranfield.formats import source
@@ -60,14 +58,9 @@ def feed(process: subprocess.Popen[bytes], n_bytes: int) -> None:
     process.stdin.flush()
 
 
-SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
-
-
-# Some, as each starts a process: every command, way and signal.
-@pytest.mark.parametrize(
-    ("command", "code", "name"),
-    some_of(product(("evaluate", "convert"), (MAIN, NAMED + MAIN), SIGNALS)),
-)
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("code", [MAIN, NAMED + MAIN])
+@pytest.mark.parametrize("command", ["evaluate", "convert"])
 def test_a_signal_leaves_no_file(command: str, code: str, name: str, tmp_path: Path) -> None:
     ending = getattr(signal, name)
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
@@ -127,12 +120,11 @@ cranfield.cli.measures.command.callback = write_for_ever
 """
 
 
-PLACES = ("Thing()", "Thing(); Reader()", "refer()", "type('Class', (), {'field': Field()})")
-
-
-# Some, as each starts a process: every place, way and signal.
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("named", ["", NAMED])
 @pytest.mark.parametrize(
-    ("lose", "named", "name"), some_of(product(PLACES, ("", NAMED), SIGNALS), every=5)
+    "lose",
+    ["Thing()", "Thing(); Reader()", "refer()", "type('Class', (), {'field': Field()})"],
 )
 def test_a_signal_that_python_ignores_ends_the_command(
     lose: str, named: str, name: str, tmp_path: Path
@@ -358,11 +350,8 @@ CANNOT_READ = [
 ]
 
 
-WHERE = ("2>/dev/full", "2>&-", ">/dev/full 2>&1", ">&- 2>&-")
-
-
-# Some, as each starts a process: every place, and five of the six commands.
-@pytest.mark.parametrize(("arguments", "where"), some_of(product(CANNOT_READ, WHERE), every=5))
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", ">/dev/full 2>&1", ">&- 2>&-"])
+@pytest.mark.parametrize("arguments", CANNOT_READ, ids=" ".join)
 def test_what_cannot_be_read_is_status_2_whatever_can_be_said(
     arguments: list[str], where: str, tmp_path: Path
 ) -> None:

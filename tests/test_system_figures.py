@@ -7,7 +7,7 @@ import struct
 import sys
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,7 +16,6 @@ import make_docs
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from helpers.profile import some_of
 from scipy.stats import t as student
 
 from cranfield import (
@@ -520,8 +519,8 @@ def test_styles_have_their_width(name: str, tmp_path: Path) -> None:
     assert int(box) == 240  # points, of which an inch has 72: 3.33 inches
 
 
-# Some, as each is drawn twice: every figure, and every style.
-@pytest.mark.parametrize(("style", "name"), some_of(product(STYLES, EVERY)))
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("style", STYLES)
 def test_names_from_files_are_texts(name: str, style: StyleName) -> None:
     source = np.random.default_rng(3)
     queries = [f"{one}{i}" for i, one in enumerate(NASTY)]

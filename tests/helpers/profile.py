@@ -5,8 +5,9 @@ processes that pytest does not start) tries all that a test asks for; the quick 
 share of it: what a test asks for many of comes from a function below.
 """
 
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 PROFILES = ("quick", "thorough")
@@ -18,6 +19,23 @@ Case = TypeVar("Case")
 def thorough() -> bool:
     """Tell whether everything is tried."""
     return os.environ.get(VARIABLE) == "thorough"
+
+
+def combined(cases: Sequence[Sequence[Hashable]]) -> list[bool]:
+    """Return which cases of a test with several lists of parameters the quick profile tries.
+
+    A case is its value of each list. Every fourth is tried, or every fifth or seventh where that
+    meets more combinations; and then those with a value that none so far has: every value is tried.
+    """
+    lengths = [len(set(values)) for values in zip(*cases, strict=True)]
+    every = next((n for n in (4, 5, 7) if math.gcd(n, math.prod(lengths)) == 1), 5)
+    tried = [i % every == 0 for i in range(len(cases))]
+    seen = {pair for i, case in enumerate(cases) if tried[i] for pair in enumerate(case)}
+    for i, case in enumerate(cases):
+        if not seen.issuperset(enumerate(case)):
+            tried[i] = True
+            seen.update(enumerate(case))
+    return tried
 
 
 def some_of(cases: Iterable[Case], every: int = 4) -> list[Case]:
