@@ -1,5 +1,6 @@
 """What every test has at hand."""
 
+import gc
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -32,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if chosen not in profile.PROFILES:
         raise pytest.UsageError(f"{profile.VARIABLE}={chosen}: quick or thorough")
     os.environ[profile.VARIABLE] = chosen
+    gc.disable()  # until all tests are collected: nothing that is made until then goes
     # No deadline, and no check that data are made fast: a test may run on a busy machine.
     settings.register_profile(
         "cranfield",
@@ -42,6 +44,11 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("cranfield")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

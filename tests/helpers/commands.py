@@ -67,6 +67,7 @@ def call_main(*arguments: str, streams: list[io.TextIOWrapper], cwd: Path | None
         patch.setattr(sys, "argv", ["cranfield", *arguments])
         for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
             patch.setattr(sys, name, stream)
+        patch.setattr(gc, "freeze", lambda: None)
         patch.setenv("OPENBLAS_NUM_THREADS", os.environ.get("OPENBLAS_NUM_THREADS", "1"))
         if cwd is not None:
             patch.chdir(cwd)
@@ -75,7 +76,6 @@ def call_main(*arguments: str, streams: list[io.TextIOWrapper], cwd: Path | None
         except SystemExit as end:
             return int(end.code or 0)
         finally:
-            gc.unfreeze()
             gc.enable()
     raise AssertionError("the command did not end")
 
