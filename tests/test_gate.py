@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers.notes import codes
+from helpers.profile import repetitions
 from helpers.vectors import CASE_A
 from helpers.vectors import CASE_E as E
 from scipy import stats
@@ -906,7 +907,7 @@ def test_t_of_shares_is_that_of_scipy_and_its_limits_do_not_contradict_it(
 ) -> None:
     chance = np.random.default_rng(47)
     without_fieller = 0
-    for _ in range(400):
+    for _ in range(repetitions(400)):
         n, share = int(chance.integers(3, 30)), float(chance.choice([0.02, 0.1, 0.5, 0.9]))
         old = chance.uniform(0, 1, n) ** chance.integers(1, 20)
         new = np.abs(old * chance.choice([0, 0.4, 0.9, 1]) + chance.normal(0, 0.2, n))

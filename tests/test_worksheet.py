@@ -196,7 +196,7 @@ def test_a_worksheet_has_the_value_to_the_bit_and_can_be_redone(name: str) -> No
 @pytest.mark.parametrize("name", NAMES)
 def test_the_formula_is_the_same_for_every_query(name: str) -> None:
     """A kernel that loses the derivation shows a number of the query's in place of how it came."""
-    for one, data, _, _ in tried(name):
+    for one, data, _, _ in some_of(tried(name), every=3):
         if data is plain() or data is costly():
             made = [redo.form(explained(one, data, f"full{i}", {})) for i in range(3)]
             assert made[0] == made[1] == made[2], one
