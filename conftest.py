@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Generator, Iterator
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if chosen not in profile.PROFILES:
         raise pytest.UsageError(f"{profile.VARIABLE}={chosen}: quick or thorough")
     os.environ[profile.VARIABLE] = chosen
-    gc.disable()  # until all tests are collected: nothing that is made until then goes
     # No deadline, and no check that data are made fast: a test may run on a busy machine.
     settings.register_profile(
         "cranfield",
@@ -46,9 +46,15 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("cranfield")
 
 
-def pytest_collection_finish() -> None:
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage: nothing that is made here goes before the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -109,8 +115,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out: set[pytest.Item] = set()
     for cases in tests.values():
         if len(cases) > 8:
-            tried = profile.combined([*cases.values()])
-            left_out |= {case for case, chosen in zip(cases, tried, strict=True) if not chosen}
+            left_out |= {*cases} - {*compress(cases, profile.combined([*cases.values()]))}
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=[*left_out])
 
