@@ -5,8 +5,9 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from click.testing import CliRunner
@@ -57,7 +58,7 @@ def run_bytes(
     )
 
 
-def call_main(*arguments: str, streams: list[io.TextIOWrapper], cwd: Path | None = None) -> int:
+def call_main(*arguments: str, streams: Sequence[TextIO], cwd: Path | None = None) -> int:
     """Call what `python -m cranfield` calls, on three streams; return the exit status.
 
     What it does to the process, which is to end with it, is undone: the collector of cycles, the
