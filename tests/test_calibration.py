@@ -224,7 +224,7 @@ def test_intervals_of_rare_changes_that_are_not_doubted_hold() -> None:
     every = [missed_and_doubted(kind, n) for kind in RARE for n in (25, 50, 100, 200)]
     missed, doubted = map(np.concatenate, zip(*every, strict=True))
     trusted = missed[~doubted]
-    assert len(trusted) > 0.12 * len(missed)
+    assert len(trusted) > len(missed) / 8
     assert at_most(int(np.count_nonzero(trusted)), len(trusted))
 
 
