@@ -20,10 +20,12 @@ from typing import Any, Literal, get_args, get_origin
 import griffe
 
 import cranfield
+from cranfield.extensions import FAMILIES, load_families
 from cranfield.options import Option, options_of
 from cranfield.render.shown import Shown
 
 SOURCE = Path(__file__).parent.parent / "src"
+HEADINGS = {family.heading for verb in FAMILIES for family in load_families(verb)}
 HOMES: dict[str, str] = vars(cranfield)["_HOME"]
 # {page: (title, what it is for, public names)}; a name with a dot is below `cranfield`.
 PAGES: dict[str, tuple[str, str, str]] = {
@@ -475,11 +477,11 @@ def _text(one: Any) -> Iterator[str]:
                         imports = ""
                     yield part
         elif kind == "parameters":
-            yield "**Parameters**"
-            yield "\n".join(
-                f"- `{each.name}`{_facts(function, each.name)}: {_prose(each.description)}"
-                for each in section.value
-            )
+            pairs = ((parameter.name, parameter.description) for parameter in section.value)
+            yield _arguments("Parameters", pairs, function)
+        elif kind == "admonition" and section.title in HEADINGS:
+            lines = re.split(r"\n(?=\S)", section.value.description)
+            yield _arguments(section.title, (line.split(": ", 1) for line in lines), function)
         elif kind == "returns":
             yield "**Returns** " + " ".join(
                 _prose(": ".join(filter(None, [str(each.annotation or ""), each.description])))
@@ -492,6 +494,12 @@ def _text(one: Any) -> Iterator[str]:
             )
         else:
             yield f"**{kind.capitalize()}** {_prose(str(section.value))}"
+
+
+def _arguments(heading: str, arguments: Iterable[Iterable[str]], function: Any) -> str:
+    """Return a heading, and the list of some arguments: pairs of a name and what it means."""
+    lines = [f"- `{name}`{_facts(function, name)}: {_prose(text)}" for name, text in arguments]
+    return "\n\n".join([f"**{heading}**", "\n".join(lines)])
 
 
 def _paragraphs(text: str, imports: str) -> Iterator[str]:

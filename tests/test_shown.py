@@ -115,7 +115,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "intervals": lambda: intervals(evaluate(QRELS, RUNS, "AP P@2")),
     "several seeds": lambda: compare(SCORES, groups={"</td>": list(SCORES)[:2]}),
     "collections": lambda: compare_collections(
-        {"<b>=1": SCORES, "|\n": SCORES, "%&": SCORES}, all_pairs=True, ranks=True
+        {"<b>=1": SCORES, "|\n": SCORES, "%&": SCORES}, all_pairs=True
     ),
     "all pairs": lambda: compare(SCORES, all_pairs=True),
     "one system": lambda: compare({NAMES[0]: SCORES[NAMES[0]]}),

@@ -16,7 +16,7 @@ from functools import cache
 from numbers import Integral, Number
 from textwrap import fill
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self, TypeVar, Union, cast, get_args, get_origin
 
 import numpy as np
 
@@ -167,6 +167,7 @@ class Option:
     choices: tuple[str, ...]  # its only values; empty: `check` decides
     check: Check | None
     or_none: bool  # whether None is a value
+    heading: str  # of its family in help; empty for those of the core
 
     def checked(self, value: object, name: str | None = None) -> Any:
         """Return a value in its one form; raise OptionError, under `name` if that is another."""
@@ -189,6 +190,9 @@ def option(default: Any, sentence: str, check: Check | tuple[str, ...] | None = 
 class Options:
     """A family of options: each field of the frozen dataclass is checked when it is made.
 
+    A family of an extension has a `heading` of its own in help; `flags` says what the command line
+    is told of an option, beside what its field says: {option: {"metavar": ..., "names": ...}}.
+
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Cutting(Options):
@@ -200,6 +204,9 @@ class Options:
         ...
     cranfield.errors.OptionError: depth=0: expected a whole number of at least 1
     """
+
+    heading: ClassVar[str] = ""
+    flags: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def __post_init__(self) -> None:
         values = vars(self)
@@ -256,7 +263,9 @@ def _options_of(family: type[Any]) -> tuple[Option, ...]:
         choices = choices if isinstance(choices, tuple) else ()
         check = None if choices else given or (flag if kind is bool else None)
         sentence, or_none = one.metadata["sentence"], NoneType in _united(one.type)
-        found.append(Option(one.name, kind, one.default, sentence, choices, check, or_none))
+        found.append(
+            Option(one.name, kind, one.default, sentence, choices, check, or_none, family.heading)
+        )
     return tuple(found)
 
 
@@ -288,10 +297,12 @@ def takes(
     """Name the options of some families in the signature and the Args of a function.
 
     The function takes them by `**name`; the line of its docstring that begins with `**name:` is
-    replaced by a line for each option. Types are left out of the signature, for people to read it;
-    type checkers have the function's annotations.
+    replaced by a line for each option; families with a heading follow, each a section. Types are
+    left out of the signature, for people to read it; type checkers have the function's annotations.
     """
-    options = [one for family in families for one in options_of(family) if one.name not in without]
+    options = [
+        option for family in families for option in options_of(family) if option.name not in without
+    ]
 
     def named(function: _Function) -> _Function:
         plain = inspect.signature(function)
@@ -299,24 +310,29 @@ def takes(
         own = [one for one in own if one.kind is not one.VAR_POSITIONAL]  # see `refuse_others`
         parameters = [one.replace(annotation=inspect.Parameter.empty) for one in own]
         parameters += [
-            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default)
-            for one in options
+            inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default)
+            for option in options
         ]
         returns = _Word(_in_short(plain.return_annotation))
         function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
 
-        def lines(found: re.Match[str]) -> str:
-            indent = found[1]
-            texts = (f"{one.name}: {one.sentence[0].lower()}{one.sentence[1:]}" for one in options)
-            filled = (
-                fill(one, 100, initial_indent=indent, subsequent_indent=f"{indent}    ")
-                for one in texts
-            )
-            return "".join(f"{one}\n" for one in filled)
+        def describe(line: re.Match[str]) -> str:
+            indent = line[1]
+            lines = []
+            for heading in dict.fromkeys(["", *(option.heading for option in options)]):
+                lines += [f"\n{indent[4:]}{heading}:"] if heading else []
+                for option in options:
+                    if option.heading == heading:
+                        text = f"{option.name}: {option.sentence[0].lower()}{option.sentence[1:]}"
+                        under = f"{indent}    "
+                        lines.append(
+                            fill(text, 100, initial_indent=indent, subsequent_indent=under)
+                        )
+            return "".join(f"{text}\n" for text in lines)
 
         function.__doc__ = re.sub(
             rf"^( {{8,}})\*\*{last.name}:.*\n(?:\1 +.*\n)*",
-            lines,
+            describe,
             function.__doc__ or "",
             flags=re.MULTILINE,
         )

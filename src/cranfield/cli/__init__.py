@@ -156,9 +156,10 @@ class _Commands(click.Group):
         return load_command(name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section, commands in SECTIONS.items():
-            with formatter.section(section):
-                formatter.write_dl(list(commands.items()))
+        for section, lines in SECTIONS.items():
+            if lines:
+                with formatter.section(section):
+                    formatter.write_dl(list(lines.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         match args:

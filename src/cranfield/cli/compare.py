@@ -1,11 +1,12 @@
 """`cranfield compare QRELS RUN RUN...`."""
 
+from collections.abc import Sequence
+
 from cranfield.cli import flags
-from cranfield.cli.data import human_option, powered_options
-from cranfield.cli.several import Comparing, collections_option, comparing_options
+from cranfield.cli.several import Comparing, comparing_options
 from cranfield.cli.terminal import Format, format_option, query_texts_option, show
+from cranfield.cli.way import Way, choose_way
 from cranfield.errors import OptionError
-from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.options import whole
 
 
@@ -13,14 +14,7 @@ from cranfield.options import whole
 def command(
     qrels: str | None = flags.argument(required=False),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
-    collections: str | None = collections_option,
-    ranks: bool = flags.option(
-        group="Statistics",
-        is_flag=True,
-        help="With --collections: add mean ranks, Friedman's test, and Wilcoxon's of each pair.",
-    ),
-    human: str | None = human_option,
-    powered: PoweredSettings = powered_options,
+    ways: Sequence[Way] = flags.families("compare", ways=True),
     comparing: Comparing = comparing_options,
     means: bool = flags.option(
         group="Output", is_flag=True, help="Show each system's mean with its own interval, too."
@@ -51,28 +45,18 @@ def command(
     cranfield compare --collections collections.csv -m 'nDCG@10 R@100'
     cranfield compare demo/qrels.txt demo/*.run -m P@10 --human second.qrels
     """  # noqa: D301 - click's mark for lines to keep
-    if human is None:
-        flags.refuse_options({"lam"}, "applies to human labels beside a model's: add --human")
-    if collections is not None:
-        flags.refuse_options({"human"}, "does not apply to collections together")
-        if qrels is not None:
-            raise OptionError("--collections takes the place of QRELS and RUN: leave these out")
-        flags.refuse_options(
-            {"means", "changes", "query_texts"}, "does not apply to collections together"
-        )
-        show(comparing.over(collections, ranks=ranks), form)
+    way = choose_way(ways)
+    if qrels is None and not (way and way.in_place_of_files):
+        others = [other.in_place_of_files for other in ways if other.in_place_of_files]
+        raise OptionError(f"state {', or '.join(['QRELS and RUN...', *others])}")
+    if way is not None:
+        flags.refuse_options({"means", "changes", "query_texts"}, way.refusal)
+        show(way.compare(qrels, runs, comparing), form)
         return
-    flags.refuse_options({"ranks"}, "applies to several collections: state --collections, too")
-    if qrels is None:
-        raise OptionError("state QRELS and RUN..., or --collections DIR|FILE")
     if not changes:
         flags.refuse_options(
             {"query_texts"}, "(--topics) has no effect without --changes, which shows queries"
         )
-    if human is not None:
-        flags.refuse_options({"means", "changes"}, "does not go with --human")
-        show(comparing.powered(qrels, runs, human, powered), form)
-        return
-    found = comparing.compared(qrels, runs)
+    comparison = comparing.compared(str(qrels), runs)
     of_tables = {"means": means, "changes": changes or 0}
-    show(found, form, of_tables=of_tables, query_texts=query_texts)
+    show(comparison, form, of_tables=of_tables, query_texts=query_texts)

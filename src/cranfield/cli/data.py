@@ -18,8 +18,6 @@ from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader, open_qrels
 from cranfield.data.run import Run, read_run
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.extensions.labels.human.powered_settings import PoweredSettings
-from cranfield.extensions.scale.options import Dealing
 from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Keep
 from cranfield.formats.columns import ColumnsLike, What
@@ -141,25 +139,6 @@ class DataOptions(Options):
         """Read judgments."""
         return self.read(self.open_qrels(path, duplicates))
 
-    def read_human(self, path: str, duplicates: Duplicates = "refuse") -> Qrels:
-        """Read labels by people, which are in a file of their own form, and of documents."""
-        own = replace(self, columns=None, qrels_columns=None, qrels_format=None, map_qrels=False)
-        try:
-            return own.read_qrels(path, duplicates)
-        except InputError as error:
-            if error.kind == "columns":
-                raise error.because("This is the file of --human: people's labels.").but(
-                    hint="Its columns are called query_id, doc_id and relevance, with "
-                    "query_probability or probability: options on QRELS do not apply."
-                ) from None
-            if error.kind != "number":
-                raise error.because("This is the file of --human: people's labels.") from None
-            said = (
-                "All that was drawn needs a label, and its probability: what is left out is not "
-                "drawn by chance."
-            )
-            raise error.but(hint=said) from None
-
     def open_qrels(self, path: str, duplicates: Duplicates = "refuse") -> Qrels | QrelsReader:
         """Open judgments."""
         _refuse_measures(path)
@@ -274,21 +253,9 @@ _SHOWN |= {"map_docs": {"metavar": "FILE"}, "map_docs_pattern": {"metavar": "REG
 _SHOWN |= {"span_pattern": {"metavar": "REGEX"}}
 data_options = flags.family(DataOptions, group="Files", **_SHOWN)
 lenient_data_options = flags.family(DataOptions, without=("errors",), group="Files", **_SHOWN)
-convention_option = flags.option(
-    metavar="NAME",
-    group="Ranking",
-    help="Compute the measures, and average the queries, as another tool does: beir, ranx, "
-    "sentence-transformers, ...; `cranfield conventions` lists them.",
-)
 # Where queries are those that all systems have, or the one that is named.
 judging_options = flags.family(Judging, without=("queries",), group="Ranking")
 all_judging_options = flags.family(Judging, group="Ranking")
-dealing_options = flags.family(
-    Dealing,
-    group="Files",
-    buckets={"metavar": "N"},
-    temp={"metavar": "DIR"},
-)
 threads_options = flags.family(Threads, group="Files", threads={"metavar": "N"})
 duplicates_option = flags.family(Judging, without=RANKING, group="Files")
 
@@ -393,16 +360,6 @@ def refuse_two_inputs(*paths: str) -> None:
         raise InputError("the standard input, `-`, can be read only once")
 
 
-def refuse_same(human: str, paths: Sequence[str]) -> None:
-    """Raise InputError if people's labels are the file of the model's."""
-    if os.path.isfile(human) and os.path.realpath(human) in map(os.path.realpath, paths):
-        raise InputError(
-            "is named twice, as QRELS and as --human",
-            source=human,
-            hint="QRELS are the labels of a model, --human those of people.",
-        )
-
-
 def _refuse_measures(*paths: str) -> None:
     """Raise InputError for a measure where a file is expected, and there is no such file."""
     found = [
@@ -432,13 +389,3 @@ def say_measures(names: Sequence[str]) -> str:
 def is_file(path: str) -> bool:
     """Tell whether a string is something to read, rather than a name."""
     return path == "-" or os.path.exists(path) or Source(path).is_url or bool(glob.glob(path))
-
-
-human_option = flags.option(
-    "--human",
-    group="Files",
-    metavar="FILE",
-    help="Labels by people, of some queries or documents, where QRELS are a model's: both together "
-    "make one estimate. `cranfield pool --by chance` draws what people should label.",
-)
-powered_options = flags.family(PoweredSettings, without=("baseline", "alpha"), group="Statistics")

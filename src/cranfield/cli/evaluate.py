@@ -1,6 +1,8 @@
 """`cranfield evaluate QRELS RUN...`."""
 
-from dataclasses import replace
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -11,53 +13,105 @@ from cranfield.cli.data import (
     DataOptions,
     GradesOptions,
     all_judging_options,
-    convention_option,
     data_options,
-    dealing_options,
     grades_options,
-    human_option,
     is_file,
     is_measure,
     open_inputs,
-    powered_options,
-    refuse_same,
-    refuse_two_inputs,
     threads_options,
 )
-from cranfield.cli.terminal import (
-    Format,
-    note,
-    piped_format_option,
-    query_texts_option,
-    say_dealing,
-    show,
-)
+from cranfield.cli.terminal import Format, note, piped_format_option, query_texts_option, show
+from cranfield.cli.way import Way, choose_way
 from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.level import Level
 from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.reader import QrelsReader
+from cranfield.data.run import Run
 from cranfield.errors import InputError
-from cranfield.extensions.labels.human.powered_settings import PoweredSettings
-from cranfield.extensions.scale.options import Dealing
+from cranfield.measures import Measure
 from cranfield.scoring.arguments import Threads
+from cranfield.scoring.ends import EndsOptions
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, evaluate, usual_measures
+from cranfield.scoring.job import ScoringOptions
+from cranfield.scoring.scores import Systems
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What is scored: judgments and runs, or lists of grades; and by which measures."""
+
+    qrels: str | None
+    runs: tuple[str, ...]
+    names: tuple[str, ...]  # of the measures
+    rel: float | None
+    listed: GradesOptions
+    judging: Judging
+    data: DataOptions
+
+    def check(self) -> None:
+        """Raise MeasureError for what is no measure, before files are read."""
+        flags.measures_of(self.names, DEFAULT_MEASURES, self.rel)
+
+    def refuse_query(self) -> None:
+        """Raise InputError where the last file is none: perhaps it is a query, as for `explain`."""
+        last = self.runs[-1] if self.runs else ""
+        if last and not (is_file(last) or is_measure(last)):
+            raise InputError(
+                "no such file",
+                source=last,
+                hint="-q shows every query, and takes none; one is `cranfield explain ... --query "
+                "QUERY`.",
+            )
+
+    def open(self) -> tuple[Qrels | QrelsReader, list[Run]]:
+        """Open the judgments and the runs."""
+        return open_inputs(self.qrels, self.runs, self.data, self.listed, self.judging)
+
+    def measures(self, judgments: Qrels | QrelsReader) -> list[Measure]:
+        """Return the measures that were named, or those that suit the judgments."""
+        return flags.measures_of(self.names, usual_measures(judgments), self.rel)
+
+    def score(
+        self,
+        judgments: Qrels | QrelsReader,
+        runs: list[Run],
+        families: Sequence[ScoringOptions],
+        **options: Any,
+    ) -> Systems:
+        """Return the scores of the runs."""
+        is_stated = self.names or self.rel is not None
+        options |= self.judging.unusual()
+        for family in families:
+            options |= family.unusual()
+        opened: Any = judgments  # read by `evaluate`, if they are still to be read
+        measures = self.measures(judgments) if is_stated else DEFAULT_MEASURES
+        return evaluate(opened, runs, measures, **options)
+
+
+inputs_options = flags.gathered(
+    Inputs,
+    {
+        "qrels": flags.argument(required=False, metavar="QRELS"),
+        "runs": flags.argument(nargs=-1, metavar="RUN..."),
+        "names": flags.measures(
+            "What to compute (trec_eval's, ranx's and ir_measures' names work)",
+            DEFAULT_MEASURES,
+        ),
+        "rel": flags.rel(),
+        "listed": grades_options,
+        "judging": all_judging_options,
+        "data": data_options,
+    },
+)
 
 
 @flags.command("evaluate")
 def command(
-    qrels: str | None = flags.argument(required=False, metavar="QRELS"),
-    runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="RUN..."),
-    names: tuple[str, ...] = flags.measures(
-        "What to compute (trec_eval's, ranx's and ir_measures' names work)", DEFAULT_MEASURES
-    ),
+    inputs: Inputs = inputs_options,
     per_query: bool = flags.per_query(),
-    rel: float | None = flags.rel(),
     query_texts: str | None = query_texts_option,
-    convention: str | None = convention_option,
-    bounds: bool = flags.option(
-        is_flag=True,
-        help="Show the lowest and highest value over every way to grade the unjudged documents "
-        "that were retrieved.",
-    ),
+    families: Sequence[ScoringOptions] = flags.families("evaluate"),
     slices: str | None = flags.slices("average over those of each label, too"),
     with_intervals: bool = flags.option(
         "--intervals",
@@ -65,14 +119,9 @@ def command(
         is_flag=True,
         help="Show each mean with its confidence interval.",
     ),
-    human: str | None = human_option,
-    powered: PoweredSettings = powered_options,
+    ways: Sequence[Way] = flags.families("evaluate", ways=True),
     level: Level = flags.family(Level, group="Statistics"),
-    of_intervals: list[ComparingOptions] = flags.families("intervals"),
-    listed: GradesOptions = grades_options,
-    judging: Judging = all_judging_options,
-    data: DataOptions = data_options,
-    dealing: Dealing = dealing_options,
+    of_intervals: Sequence[ComparingOptions] = flags.families("intervals"),
     threads: Threads = threads_options,
     form: Format = piped_format_option,
 ) -> None:
@@ -95,62 +144,58 @@ def command(
     """  # noqa: D301 - click's mark for lines to keep
     if not per_query:
         flags.refuse_options({"query_texts"}, "(--topics) has no effect without -q")
-    if with_intervals or human is not None:
-        option = "--intervals" if human is None else "--human"
-        flags.refuse_options(
-            {"per_query", "slices", "bounds"}, f"does not go with {option}, which shows means"
-        )
-    else:
-        flags.refuse_options({"alpha"}, "applies to intervals: add --intervals")
-    if not with_intervals or human is not None:
-        why = "applies to intervals: add --intervals"
-        why = why if human is None else "does not go with --human"
-        flags.refuse_options(flags.names_of(of_intervals), why)
-    if human is None:
-        flags.refuse_options({"lam"}, "applies to human labels beside a model's: add --human")
-    else:
-        flags.refuse_options({"convention", "buckets", "queries"}, "does not go with --human")
-        files = [*filter(None, [qrels]), *runs]
-        refuse_two_inputs(*files, human)
-        refuse_same(human, files)
-    flags.measures_of(names, DEFAULT_MEASURES, rel)  # what is wrong with them comes first
-    if per_query and runs and not (is_file(runs[-1]) or is_measure(runs[-1])):
-        hint = "-q shows every query, and takes none; one is `cranfield explain ... --query QUERY`."
-        raise InputError("no such file", source=runs[-1], hint=hint)
+    way = choose_way(ways)
+    _refuse_others(way, with_intervals, families, of_intervals)
     click.get_current_context().with_resource(at_most(threads.threads))
-    judgments, named = open_inputs(qrels, runs, data, listed, judging)
-    n_buckets = dealing.n_buckets(judgments, named)
-    if n_buckets == 1:
-        judgments = data.read(judgments)
-    else:
-        say_dealing(n_buckets, dealing.temp)
-    measures = flags.measures_of(names, usual_measures(judgments), rel)
-    if human is not None:
-        from cranfield.extensions.labels.human.human_labels import prediction_powered
-
-        labels = data.read_human(human, judging.duplicates)
-        settings: Any = {**powered.unusual(), **level.unusual(), **judging.unusual()}
-        found = prediction_powered(judgments, named, measures, human=labels, **settings)
-        of_means = tuple(one for one in found.notes if one.code != "few-differ")
-        show(replace(found, differences={}, notes=of_means), form)
+    if way is not None:
+        show(way.evaluate(inputs, level), form)
         return
-    options = {**judging.unusual(), "bounds": bounds, "slices": slices}
-    options |= {"convention": convention, "buckets": n_buckets, "temp": dealing.temp}
-    options |= {"threads": threads.threads}
-    # Scores that are saved with every query may be compared with others one day.
-    options["fingerprints"] = per_query and "json" in form.names
-    wanted = measures if names or rel is not None else DEFAULT_MEASURES
-    opened: Any = judgments  # read by `evaluate`, if they are still to be read
-    systems = evaluate(opened, named, wanted, **options)
+    inputs.check()
+    if per_query:
+        inputs.refuse_query()
+    judgments, runs = inputs.open()
+    if not any(family.keeps_open(judgments, runs) for family in families):
+        judgments = inputs.data.read(judgments)
+    if sys.stderr.isatty():
+        for text in filter(None, (family.announce(judgments, runs) for family in families)):
+            note(text)
+    systems = inputs.score(
+        judgments,
+        runs,
+        families,
+        slices=slices,
+        threads=threads.threads,
+        # Scores that are saved with every query may be compared with others one day.
+        fingerprints=per_query and "json" in form.names,
+    )
     if with_intervals:
         from cranfield.comparison.intervals import intervals
 
-        chosen: Any = level.unusual()
+        options: Any = level.unusual()
         for family in of_intervals:
-            chosen |= family.unusual()
-        show(intervals(systems, **chosen), form)
+            options |= family.unusual()
+        show(intervals(systems, **options), form)
         return
-    texts = [str(one) for one in measures if one.definition.is_text]
+    texts = [str(measure) for measure in inputs.measures(judgments) if measure.definition.is_text]
     if texts and not per_query:
         note(f"{', '.join(texts)}: a string for each query, and none over all: -q shows it.")
     show(systems, form, query_texts=query_texts, per_query=per_query)
+
+
+def _refuse_others(
+    way: Way | None,
+    with_intervals: bool,
+    families: Sequence[ScoringOptions],
+    of_intervals: Sequence[ComparingOptions],
+) -> None:
+    """Raise OptionError for what does not go with a way of an extension, or with intervals."""
+    ends = flags.names_of(family for family in families if isinstance(family, EndsOptions))
+    beside_means = {"per_query", "slices", *ends}
+    if way is not None:
+        flags.refuse_options(beside_means, f"{way.refusal}, which shows means")
+        flags.refuse_options(flags.names_of([*families, *of_intervals]), way.refusal)
+    elif with_intervals:
+        flags.refuse_options(beside_means, "does not go with --intervals, which shows means")
+    else:
+        limits = {"alpha", *flags.names_of(of_intervals)}
+        flags.refuse_options(limits, "applies to intervals: add --intervals")

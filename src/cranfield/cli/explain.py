@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -10,7 +11,6 @@ from cranfield.cli.data import (
     DataOptions,
     GradesOptions,
     all_judging_options,
-    convention_option,
     data_options,
     grades_options,
     is_file,
@@ -25,6 +25,7 @@ from cranfield.explanation.explain import explain
 from cranfield.explanation.mean import MeanExplanation
 from cranfield.explanation.queries import QueryDifferences
 from cranfield.explanation.scene import queries_like
+from cranfield.scoring.job import ScoringOptions
 
 _DEFAULT = "nDCG@10"
 
@@ -55,7 +56,7 @@ def command(
         "the value over all queries, or, of two runs, the queries that changed.",
     ),
     rel: float | None = flags.rel(),
-    convention: str | None = convention_option,
+    families: Sequence[ScoringOptions] = flags.families("explain"),
     limit: int | str | None = flags.checked(
         _limit,
         type=str,
@@ -85,15 +86,7 @@ def command(
     cranfield explain demo/qrels.txt demo/bm25.run demo/dense.run q08
     cranfield explain --grades "5 2 4 0 1" -m DCG
     """  # noqa: D301 - click's mark for lines to keep
-    last = None
-    is_query = query is None and runs and not is_file(runs[-1])
-    if is_query and (len(runs) > 1 or data.hold_both([str(qrels)])):
-        *runs, last = runs
-    if query is not None and len(runs) > 1 and not is_file(runs[-1]):
-        raise click.UsageError(
-            f"{runs[-1]}: cannot be read: no such file; and if it is a query, --query {query} "
-            "names one already: name it once"
-        )
+    runs, last = _split_query(qrels, runs, query, data)
     opened, named = open_inputs(qrels, runs, data, listed, judging)
     judgments = data.read(opened)
     if last is not None and last not in judgments.query_ids:
@@ -102,16 +95,35 @@ def command(
     measures = flags.measures_of(names, _DEFAULT, rel)
     if len(measures) > 1:
         raise click.UsageError(f"explain takes one measure: name it alone, as in -m {measures[0]}")
+    options: Any = judging.unusual()
+    for family in families:
+        options |= family.unusual()
     found = explain(
         judgments,
         named,
         measures[0],
         query if query is not None else last,
-        convention=convention,
         errors=data.errors,
-        **judging.unusual(),
+        **options,
     )
     if isinstance(found, MeanExplanation | QueryDifferences):
         flags.refuse_options({"doc_texts"}, "shows texts of documents: name a query, with --query")
     shown = {} if limit is None else {"limit": None if isinstance(limit, str) else limit}
     show(found, form, of_tables=shown, query_texts=query_texts, doc_texts=doc_texts)
+
+
+def _split_query(
+    qrels: str | None, runs: Sequence[str], query: str | None, data: DataOptions
+) -> tuple[Sequence[str], str | None]:
+    """Return the files of runs, and the last argument apart if it is a query; else None."""
+    if not runs or is_file(runs[-1]):
+        return runs, None
+    if query is None:
+        is_query = len(runs) > 1 or data.hold_both([str(qrels)])
+        return (runs[:-1], runs[-1]) if is_query else (runs, None)
+    if len(runs) > 1:
+        raise click.UsageError(
+            f"{runs[-1]}: cannot be read: no such file; and if it is a query, --query {query} "
+            "names one already: name it once"
+        )
+    return runs, None

@@ -13,13 +13,13 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from cranfield.errors import NO_DOCSTRINGS, OptionError
-from cranfield.extensions import load_families
+from cranfield.extensions import load_families, load_ways
 from cranfield.formats.url import without_secrets
 from cranfield.measures import Measure, definitions, parse_all
 from cranfield.options import Check, Option, Options, level, options_of
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-Group = Literal["Options", "Files", "Ranking", "Statistics", "Output"]  # in this order
+# The groups of options in help, in this order; before the last come the headings of extensions.
+GROUPS = ("Options", "Files", "Ranking", "Statistics", "Output")
 _TYPED = "cranfield.typed"
 _LONGEST = 50  # characters of the choices that are shown beside an option's name
 _SHORT = re.compile(r"-\w*h")  # -h, or with other letters as in -qh
@@ -60,7 +61,7 @@ def complete_measures(_: click.Context, __: click.Parameter, typed: str) -> "lis
 class GroupedOption(click.Option):
     """An option that `--help` lists under the name of its group."""
 
-    def __init__(self, *declared: Any, group: Group = "Options", **how: Any) -> None:
+    def __init__(self, *declared: Any, group: str = "Options", **how: Any) -> None:
         if "metavar" not in how and how.get("type") in _METAVARS and not how.get("is_flag"):
             how["metavar"] = _METAVARS[how["type"]]
         if how.get("metavar") == "MEASURE":
@@ -102,9 +103,14 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group after group."""
         short = _is_short(ctx)
-        for group in get_args(Group):
-            every = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-            own = [one for one in every if getattr(one, "group", "Options") == group]
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        headings = [getattr(option, "group", "Options") for option in options]
+        for group in dict.fromkeys([*GROUPS[:-1], *sorted({*headings} - {*GROUPS}), GROUPS[-1]]):
+            own = [
+                option
+                for option, heading in zip(options, headings, strict=True)
+                if heading == group
+            ]
             if short:
                 own = [one for one in own if not isinstance(one, GroupedOption) or one.is_usual()]
             records = [found for one in own if (found := one.get_help_record(ctx)) is not None]
@@ -163,7 +169,7 @@ def argument(**how: Any) -> Any:
     return lambda name: click.argument(name, **{"shell_complete": complete_files, **how})
 
 
-def option(*names: str, group: Group = "Options", **how: Any) -> Any:
+def option(*names: str, group: str = "Options", **how: Any) -> Any:
     """Declare an option of a group; without names it is called as the parameter is."""
     choices = how["type"].choices if isinstance(how.get("type"), click.Choice) else ()
     if len("|".join(choices)) > _LONGEST:
@@ -225,30 +231,46 @@ def family(
     kind: type[Options],
     *,
     without: Collection[str] = (),
-    group: Group = "Options",
+    group: str = "Options",
     **more: dict[str, Any],
 ) -> Any:
     """Declare one parameter, a value of a family of options, which are a group of `--help`.
 
-    Those in `without` are left out. `more` has what click is told of an option beside: `help`,
-    `metavar`, or `names`, as in `rel={"names": ("-l", "--rel")}`.
+    Those in `without` are left out. `more` has what click is told of an option beside what its
+    family says: `help`, `metavar`, or `names`, as in `rel={"names": ("-l", "--rel")}`.
     """
-    found = [one for one in options_of(kind) if one.name not in without]
-    declared = {
-        one.name: _one_of(one, **{"group": group, **more.get(one.name, {})}) for one in found
-    }
-    return gathered(kind, declared)
+    return gathered(kind, _declare(kind, without, group, more))
 
 
-def families(verb: str) -> Any:
-    """Declare one parameter, the families of options that extensions add to a verb."""
-    kinds = load_families(verb)
-    declared = {
-        one.name: _one_of(one, **{"group": "Statistics", **kind.flags.get(one.name, {})})
-        for kind in kinds
-        for one in options_of(kind)
-    }
+def families(verb: str, *, ways: bool = False) -> Any:
+    """Declare one parameter, the families of options that extensions add to a verb.
+
+    `ways`: those which, when given, take the place of what the command does.
+    """
+    kinds = load_ways(verb) if ways else load_families(verb)
+    declared = {name: declare for kind in kinds for name, declare in _declare(kind).items()}
     return gathered(lambda **values: [kind.of(values) for kind in kinds], declared)
+
+
+def _declare(
+    kind: type[Options],
+    without: Collection[str] = (),
+    group: str = "Options",
+    more: Mapping[str, Mapping[str, Any]] = {},
+) -> dict[str, Any]:
+    """Return {name: declaration} of the options of a family, under its heading if it has one."""
+    return {
+        option.name: _one_of(
+            option,
+            **{
+                "group": kind.heading or group,
+                **kind.flags.get(option.name, {}),
+                **more.get(option.name, {}),
+            },
+        )
+        for option in options_of(kind)
+        if option.name not in without
+    }
 
 
 def names_of(given: Iterable[Options]) -> set[str]:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from glob import glob
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,7 +15,6 @@ from cranfield.cli.data import (
     DataOptions,
     data_options,
     judging_options,
-    refuse_same,
     refuse_two_inputs,
 )
 from cranfield.comparison.alignment import DEFAULT_MEASURES, align
@@ -25,18 +24,12 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.data.run import Run
-from cranfield.errors import InputError, OptionError, printable
+from cranfield.errors import InputError, OptionError
 from cranfield.explanation.pointer import Typed, as_typed
-from cranfield.extensions.collections.collection_files import Files, collection_files
-from cranfield.extensions.collections.macro import CollectionComparison, compare_collections
-from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.formats.files import stem_of
 from cranfield.formats.source import Source
 from cranfield.lazy import cached_property
-from cranfield.options import options_of
-
-if TYPE_CHECKING:
-    from cranfield.extensions.labels.human.powered_result import PredictionPowered
+from cranfield.measures import Measure
 
 
 @dataclass(frozen=True)
@@ -107,24 +100,6 @@ class Several:
             of_system = {run.name: file for run, file in zip(runs, files, strict=True)}
             typed = Typed(qrels, of_system, flags.typed_for(command))
             click.get_current_context().with_resource(as_typed(typed))
-
-    def compared(
-        self,
-        settings: Settings,
-        baseline: str | None,
-        slices: str | None = None,
-        families: Sequence[ComparingOptions] = (),
-    ) -> Comparison:
-        """Return the comparison of the systems; the baseline may be named by its file."""
-        files, measures = self.files, self.measures(DEFAULT_MEASURES)
-        refuse_two_inputs(self.qrels, *self.runs)
-        if settings.all_pairs and baseline is not None:
-            raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
-        judgments, opened = self.read(files)
-        baseline = self.baseline_of(baseline, files, opened)
-        chosen: Any = {**settings.unusual(), **self.options, **self.chosen(families)}
-        chosen["baseline"] = baseline
-        return compare(judgments, opened, measures, slices=slices, **chosen)
 
     def baseline_of(
         self, baseline: str | None, files: list[str], opened: Sequence[Run] | None
@@ -203,91 +178,41 @@ class Comparing:
 
     def compared(self, qrels: str, runs: tuple[str, ...]) -> Comparison:
         """Return the comparison of some runs, or of saved scores."""
-        several = Several(
-            *(
-                qrels,
-                with_members(qrels, runs, self.families),
-                self.names,
-                self.saved,
-                self.alignment,
-                self.rel,
-            ),
-            *(self.judging, self.data),
-        )
-        return several.compared(self.settings, self.baseline, self.slices, self.families)
+        several = self.several(qrels, runs)
+        files, measures = several.files, several.measures(DEFAULT_MEASURES)
+        refuse_two_inputs(several.qrels, *several.runs)
+        self.refuse_two_kinds()
+        judgments, opened = several.read(files)
+        options: Any = {
+            **self.settings.unusual(),
+            **several.options,
+            **several.chosen(self.families),
+            "baseline": several.baseline_of(self.baseline, files, opened),
+        }
+        return compare(judgments, opened, measures, slices=self.slices, **options)
 
-    def over(self, collections: str, *, ranks: bool = False) -> CollectionComparison:
-        """Return the comparison over several collections, in a folder or a table of files."""
-        flags.refuse_options(
-            {"slices", "saved", "family", "rope", "bounds", *flags.names_of(self.families)}
-            | self.alignment.unusual().keys() - {"missing"},
-            "does not apply to collections together",
+    def several(self, qrels: str, runs: tuple[str, ...]) -> Several:
+        """Return the judgments and runs, or the saved scores, that were named."""
+        return Several(
+            qrels,
+            with_members(qrels, runs, self.families),
+            self.names,
+            self.saved,
+            self.alignment,
+            self.rel,
+            self.judging,
+            self.data,
         )
+
+    def measures(self, default: str) -> list[Measure]:
+        """Return the measures that were named, else the default."""
+        return flags.measures_of(self.names, default, self.rel)
+
+    def refuse_two_kinds(self) -> None:
+        """Raise OptionError where both a baseline and all pairs are asked for."""
         if self.settings.all_pairs and self.baseline is not None:
             raise OptionError("--all-pairs compares with no baseline: leave --baseline out")
-        files, notes = collection_files(collections)
-        given = {name: self._read(name, one) for name, one in files.items()}
-        stated = self.names or self.rel is not None
-        measures = flags.measures_of(self.names, DEFAULT_MEASURES, self.rel) if stated else None
-        chosen: Any = {
-            **self.settings.unusual(),
-            **self.alignment.unusual(),
-            **self.judging.unusual(),
-        }
-        named = ((path, name) for one in files.values() for name, path in one.runs.items())
-        by_file = {os.path.realpath(path): name for path, name in named}
-        baseline = self.baseline and by_file.get(os.path.realpath(self.baseline), self.baseline)
-        found = compare_collections(given, measures, baseline=baseline, ranks=ranks, **chosen)
-        return replace(found, data_notes=(*notes, *found.data_notes))
 
-    def powered(
-        self, qrels: str, runs: tuple[str, ...], human: str, powered: PoweredSettings
-    ) -> "PredictionPowered":
-        """Return means and differences by human labels and those of a model, which QRELS are."""
-        left_out = {one.name for one in options_of(Settings)} - {"alpha", "baseline"}
-        left_out |= flags.names_of(self.families) | {"slices"}
-        flags.refuse_options(left_out, "does not go with --human")
-        from cranfield.extensions.labels.human.human_labels import prediction_powered
-
-        several = Several(
-            *(qrels, runs, self.names, self.saved, self.alignment, self.rel),
-            *(self.judging, self.data),
-        )
-        refuse_two_inputs(qrels, *runs, human)
-        refuse_same(human, [qrels])
-        files = several.files
-        judgments, opened = several.read(files)
-        labels: Any = human
-        if opened is not None:
-            labels = self.data.read_human(human, self.judging.duplicates)
-        baseline = several.baseline_of(self.baseline, files, opened)
-        settings = replace(powered, alpha=self.settings.alpha, baseline=baseline)
-        chosen: Any = {**settings.unusual(), **several.options}
-        measures = several.measures(DEFAULT_MEASURES)
-        return prediction_powered(judgments, opened, measures, human=labels, **chosen)
-
-    def _read(self, name: str, files: Files) -> tuple[Any, dict[str, Run], Any]:
-        """Open the judgments and runs of a collection."""
-        kept = self.judging.duplicates
-        try:
-            judgments = self.data.read_qrels(files.qrels, kept)
-            runs = self.data.read_runs([*files.runs.values()])
-        except InputError as error:
-            raise error.because(f"In the collection {printable(name)}.") from None
-        own = None
-        if files.measure is not None:
-            own = flags.measures_of((files.measure,), DEFAULT_MEASURES, self.rel)
-        return judgments, dict(zip(files.runs, runs, strict=True)), own
-
-
-collections_option = flags.option(
-    "--collections",
-    group="Files",
-    metavar="DIR|FILE",
-    help="Several collections, in place of QRELS and RUN: a folder of folders, or a table of "
-    "files. Each folder has a file of judgments (qrels.txt) and runs (bm25.run); a table has the "
-    "columns collection, qrels, run (the system) and path, and measure where these differ.",
-)
 
 comparing_options = flags.gathered(
     Comparing,

@@ -221,14 +221,3 @@ doc_texts_option = flags.option(
     help="Show titles, or texts, of documents beside their ids. FILE has a table of ids and texts, "
     "or JSON lines, as BEIR's corpus.jsonl.",
 )
-
-
-def say_dealing(n_buckets: int, folder: str | None) -> None:
-    """Say on a terminal, before it is done, that rows go to a temporary file."""
-    if sys.stderr.isatty():
-        import tempfile
-
-        where = tempfile.gettempdir() if folder is None else folder
-        note(
-            f"dealing the rows to {n_buckets:,} buckets in a temporary file in {where} (--temp DIR)"
-        )

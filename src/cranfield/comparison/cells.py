@@ -112,7 +112,7 @@ def result_of(
     }
     n_pairs = len(corrected)
     pairs = [
-        Pair(**values, more=extra_values)
+        Pair.of(values, extra_values)
         for values, extra_values in zip(
             _in_rows(columns, n_pairs), _in_rows(extra_columns, n_pairs), strict=True
         )

@@ -1,7 +1,7 @@
 """ComparingOptions: how options of an extension change what is compared."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from cranfield.options import Options
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 class ComparingOptions(Options):
     """Options of compare, gate or intervals that an extension adds: here they change nothing."""
-
-    flags: ClassVar[Mapping[str, dict[str, Any]]] = {}  # option -> what the command line is told
 
     def run_names(self) -> list[str]:
         """Return the names, files and patterns by which options name runs."""

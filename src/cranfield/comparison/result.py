@@ -1,7 +1,7 @@
 """Results of a comparison: systems, pairs of them, and one measure's result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import chain
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -57,8 +57,45 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Effects:
+    """Effect sizes of the difference of two systems. None: the value does not exist."""
+
+    d_z: float | None  # difference / sd
+    hedges: float | None  # d_z, corrected for few queries
+    glass: float | None  # difference / sd of the other's scores
+    d_av: float | None  # difference / root of the mean variance of the two systems' scores
+    es_e: float | None  # difference / root of the residual variance of all systems
+    cliff: float  # Cliff's delta, of unpaired scores
+    dominance: float  # (wins - losses) / n
+    superiority: float  # (wins + ties / 2) / n
+    rank_biserial: float | None = None  # of Wilcoxon's ranks, with that test
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """How probable it is that a system is better, the same, worse: with a rope, or "bayes"."""
+
+    probability_better: float | None = None
+    probability_same: float | None = None
+    probability_worse: float | None = None
+
+
+def names_of(kind: type[Any]) -> list[str]:
+    """Return the names of the fields of a dataclass."""
+    return [field.name for field in fields(kind)]
+
+
+_PARTS: Mapping[str, type[Any]] = {"effects": Effects, "beliefs": Beliefs}  # of a Pair
+_PART_OF = {name: part for part, kind in _PARTS.items() for name in names_of(kind)}
+_SIZES, _SHARES = names_of(Effects)[:5], names_of(Effects)[5:]
+_EXPORTED_AFTER = {"skewness": _SIZES, "losses": [*_SHARES, *names_of(Beliefs)]}
+
+
+@dataclass(frozen=True)
 class Pair:
     """One system compared with another over the same queries. None: the value does not exist.
+
+    The values of `effects`, of `beliefs` and of `more` are attributes of the pair, too: `pair.d_z`.
 
     `difference` is the mean of `system` minus that of `other`, [low, high] its 1 - alpha interval.
 
@@ -109,39 +146,46 @@ class Pair:
     verdict: Outcome | None  # if p_adjusted is at most alpha
     sd: float | None  # of the queries' differences
     skewness: float | None
-    d_z: float | None  # difference / sd
-    hedges: float | None  # d_z, corrected for few queries
-    glass: float | None  # difference / sd of the other's scores
-    d_av: float | None  # difference / root of the mean variance of the two systems' scores
-    es_e: float | None  # difference / root of the residual variance of all systems
     changed: int  # queries on which the two differ, by more than rounding
     changes: tuple[Change, ...]  # these queries, if they are fewer than 10
     wins: int
     ties: int
     losses: int
-    cliff: float  # Cliff's delta, of unpaired scores
-    dominance: float  # (wins - losses) / n
-    superiority: float  # (wins + ties / 2) / n
-    rank_biserial: float | None = None  # of Wilcoxon's ranks, with that test
-    probability_better: float | None = None  # with a rope, or test="bayes"
-    probability_same: float | None = None
-    probability_worse: float | None = None
     # The difference that a t-test finds with 80 % power on this many queries, at the level after
     # Holm's or Bonferroni's correction; with other corrections, before it.
-    detectable: float | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)  # by name, what extensions add
+    detectable: float | None
+    effects: Effects
+    beliefs: Beliefs
+    more: Mapping[str, Any]  # by name, what extensions add
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], more: Mapping[str, Any]) -> "Pair":
+        """Return a pair of its values by name, those of effects and beliefs among them."""
+        own = dict(values)
+        parts = {
+            part: kind(**{name: own.pop(name) for name in names_of(kind) if name in own})
+            for part, kind in _PARTS.items()
+        }
+        return cls(**own, **parts, more=more)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what an extension adds; None where it was not asked for."""
+        """Return a value of a part by its name; None for what no extension was asked to add."""
+        if name in _PART_OF:
+            return getattr(getattr(self, _PART_OF[name]), name)
         if name not in _MORE:
             raise AttributeError(f"a Pair has no {name!r}", name=name, obj=self)
         return self.more.get(name)
 
+    def __dir__(self) -> list[str]:
+        """Return the names of all attributes, for completion."""
+        return [*super().__dir__(), *self.names()]
+
     @classmethod
     def names(cls) -> list[str]:
         """Return the names of all values, in the order in which they are exported."""
-        own_names = [field.name for field in fields(cls) if field.name != "more"]
-        return [name for own in own_names for name in (own, *PAIR_VALUES.get(own, ()))]
+        own_names = [name for name in names_of(cls) if name not in (*_PARTS, "more")]
+        names = [name for own in own_names for name in (own, *_EXPORTED_AFTER.get(own, ()))]
+        return [name for own in names for name in (own, *PAIR_VALUES.get(own, ()))]
 
     def to_dict(self) -> dict[str, Any]:
         """Return every value by its name, as for JSON."""

@@ -249,11 +249,6 @@ class CollectionSettings(Options):
     flips: int = option(*_FLIPS)
     seed: int = option(*_SEED)
     tie: float = option(TIE, "Means that differ by at most this are tied.", number(0))
-    ranks: bool = option(
-        False,
-        "Add each system's mean rank over the collections, Friedman's test of all systems, and "
-        "Wilcoxon's signed ranks of each pair over the collections.",
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -552,7 +547,6 @@ class CollectionSettingsOptions(TypedDict, total=False):
     flips: int
     seed: int
     tie: float
-    ranks: bool
 
 
 class GateSettingsOptions(TypedDict, total=False):

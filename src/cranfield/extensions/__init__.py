@@ -121,6 +121,12 @@ FAMILIES = {
     "intervals": ("clusters.options:Clustering",),
 }
 
+# Command -> families of options: what each does, when it is given, takes the command's place.
+WAYS = {
+    "compare": ("collections.way:OverCollections", "labels.human.way:BesideModel"),
+    "evaluate": ("labels.human.way:BesideModel",),
+}
+
 # Kind of thing -> its name -> its place.
 ENTRIES = {
     "gate test": {"bounded": "bounded.test:Bounded"},
@@ -173,6 +179,12 @@ def load_entry(kind: str, name: str) -> Any:
 def load_families(verb: str) -> tuple[type[Any], ...]:
     """Return the families of options that extensions add to a verb."""
     return tuple(_load(place) for place in FAMILIES[verb])
+
+
+@cache
+def load_ways(command: str) -> tuple[type[Any], ...]:
+    """Return the families of options that take the place of what a command does."""
+    return tuple(_load(place) for place in WAYS.get(command, ()))
 
 
 def _load(place: str) -> Any:

@@ -62,6 +62,10 @@ class ScoringOptions(Options):
         """Tell whether judgments are read some queries at a time, not at once."""
         return False
 
+    def announce(self, judgments: Qrels | QrelsReader, runs: Iterable[Run]) -> str | None:
+        """Return what people at a terminal should know before the work begins."""
+        return None
+
     def wrap(self, score: Scorer) -> Scorer:
         """Return what scores a job: `score` itself unless an option asks for something else."""
         return score

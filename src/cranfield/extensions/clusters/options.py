@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class Clustering(ComparingOptions):
     """Which queries depend on one another."""
 
+    heading: ClassVar = "Clusters"
     flags: ClassVar = {"clusters": {"metavar": "FILE"}}
 
     clusters: Any | None = option(

@@ -30,15 +30,7 @@ from cranfield.comparison.settings import (
     CollectionSettingsOptions,
     Settings,
 )
-from cranfield.comparison.significance import (
-    Moments,
-    signs,
-    t_ends,
-    t_interval,
-    t_p,
-    t_test,
-    wilcoxon,
-)
+from cranfield.comparison.significance import Moments, signs, t_ends, t_interval, t_p, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, printable
 from cranfield.extensions.collections.collection_files import collection_files
@@ -399,21 +391,12 @@ def _result(
     for low, high in (("low", "high"), ("others_low", "others_high")):
         pairs |= zip((low, high), cut(pairs[low], pairs[high], -most, most), strict=True)
     rows = zip(*(listed(one) for one in pairs.values()), strict=True)
-    ranks: Floats | None = None
-    statistic = p = None
-    if settings.ranks:
-        ranks, statistic, p = _friedman(means if rising else -means)
     systems = [
-        MacroSystem(
-            name,
-            float(macro[i]),
-            {key: float(means[place[key], i]) for key in aligned},
-            None if ranks is None else float(ranks[i]),
-        )
+        MacroSystem(name, float(macro[i]), {key: float(means[place[key], i]) for key in aligned})
         for i, name in enumerate(names)
     ]
     found = [MacroPair(**dict(zip(pairs, row, strict=True))) for row in rows]
-    return MacroResult(measure, rising, systems, found, statistic, p)
+    return MacroResult(measure, rising, systems, found)
 
 
 def _of_these(
@@ -459,7 +442,7 @@ def _of_others(
         p, low, high, _ = flipped(paired, flips, settings.alpha)
     p_adjusted = _corrected(p, paired, flips, settings)
     wins, ties, losses = signs(paired, settings.tie)
-    found = {
+    return {
         "wins": wins if rising else losses,
         "ties": ties,
         "losses": losses if rising else wins,
@@ -470,10 +453,6 @@ def _of_others(
         "others_p_t": by_t,
         "others_verdict": verdicts(p_adjusted <= settings.alpha, paired.means, rising=rising),
     }
-    if settings.ranks:
-        p = wilcoxon(paired, flips, settings.tie)
-        found |= {"wilcoxon_p": p, "wilcoxon_p_adjusted": corrected("holm", p)}
-    return found
 
 
 def _corrected(p: Floats, paired: Paired, flips: Flips, settings: CollectionSettings) -> Floats:
@@ -481,26 +460,6 @@ def _corrected(p: Floats, paired: Paired, flips: Flips, settings: CollectionSett
     if settings.correction == "maxt":
         return np.where(np.isnan(p), np.nan, step_down(paired, flips))
     return corrected(settings.correction, p)
-
-
-def _friedman(means: Floats) -> tuple[Floats, float | None, float | None]:
-    """Return the mean rank of each system, Friedman's statistic and its p-value.
-
-    `means` is (n_collections, n_systems), of which higher is better: the best has rank 1, equal
-    ones share the mean of their ranks (Friedman, JASA 1937; with ties as in Conover, Practical
-    Nonparametric Statistics). With two systems, or if all are tied, there is no test.
-    """
-    from scipy.special import chdtrc
-    from scipy.stats import rankdata
-
-    n, k = means.shape
-    ranks = rankdata(-means.round(12), axis=1)
-    mean_ranks: Floats = ranks.mean(axis=0)
-    spread = float((ranks**2).sum()) - n * k * (k + 1) ** 2 / 4
-    if k < 3 or spread <= 0:
-        return mean_ranks, None, None
-    statistic = (k - 1) * n**2 * float(((mean_ranks - (k + 1) / 2) ** 2).sum()) / spread
-    return mean_ranks, statistic, float(chdtrc(k - 1, statistic))
 
 
 def _far_apart(results: Sequence[MacroResult], settings: CollectionSettings) -> Iterator[Note]:

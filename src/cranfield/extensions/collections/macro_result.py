@@ -38,18 +38,15 @@ class MacroPair:
     others_p_adjusted: float | None
     others_p_t: float | None
     others_verdict: Outcome | None
-    wilcoxon_p: float | None = None  # over collections, with `ranks`
-    wilcoxon_p_adjusted: float | None = None
 
 
 @dataclass(frozen=True)
 class MacroSystem:
-    """One system's mean on each collection, and their mean; the mean rank, with `ranks`."""
+    """One system's mean on each collection, and their mean."""
 
     name: str
     mean: float
     means: Mapping[str, float]  # by collection
-    rank: float | None = None
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,6 @@ class MacroResult(Pairs[MacroPair]):
     rising: bool  # whether higher is better
     systems: Sequence[MacroSystem]
     pairs: Sequence[MacroPair]
-    friedman: float | None  # the statistic, with `ranks`
-    friedman_p: float | None
 
     @property
     def ordered(self) -> Sequence[MacroSystem]:

@@ -112,7 +112,7 @@ def _averages(
     return Table(
         [one.heading for one in columns],
         [[one.cell(line) for one in columns] for line in lines],
-        [*legend(columns), *_ranks(result, settings, others=others)],
+        legend(columns),
         n_labels,
         title=[f"{result.measure}   {about}   {against}", _how(result, settings, others=others)],
     )
@@ -190,41 +190,9 @@ def _columns(
         "W/T/L: collections on which the system is better, the same, worse.",
         others,
     )
-    ranked = others and settings.ranks
-    yield Column(
-        "rank",
-        lambda one: number(one.system.rank, 2),
-        "rank: the mean of the system's ranks on the collections, 1 the best.",
-        ranked and baseline is not None,
-    )
-    yield column(
-        "p Wilcoxon",
-        lambda one: probability(one.wilcoxon_p_adjusted),
-        "p Wilcoxon: of the signed ranks of the collections' differences"
-        f"{', corrected by Holm' if len(result.pairs) > 1 else ''}.",
-        ranked,
-    )
 
 
 def _told(result: MacroResult, settings: CollectionSettings) -> str:
     """Return the name of the p-value that decides."""
     how = CORRECTIONS.get(settings.correction)
     return f"p {how}" if how and len(result.pairs) > 1 else "p"
-
-
-def _ranks(result: MacroResult, settings: CollectionSettings, *, others: bool) -> Iterator[str]:
-    """Yield Friedman's test, and the mean ranks where the rows are pairs."""
-    if not others or not settings.ranks:
-        return
-    if result.friedman is not None:
-        k = len(result.systems)
-        yield (
-            f"Friedman's test of all {k} systems by their ranks: chi-square "
-            f"{number(result.friedman, 2)}, {k - 1} degrees of freedom, p "
-            f"{probability(result.friedman_p)}."
-        )
-    if settings.all_pairs:
-        ranked = sorted(result.systems, key=lambda one: one.rank or 0)
-        yield (
-            "Mean ranks: " + ", ".join(f"{one.name} {number(one.rank, 2)}" for one in ranked) + "."
-        )

@@ -13,6 +13,7 @@ from cranfield.cli.terminal import note, refuse_outputs, say_notes
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.errors import OptionError, printable
+from cranfield.extensions.collections.way import compare_over
 from cranfield.figures import (
     Figure,
     by_collection,
@@ -354,7 +355,7 @@ def _by_collection(
     \b
     cranfield figure by-collection collections.csv -m nDCG@10 -o collections.svg
     """  # noqa: D301 - click's mark for lines to keep
-    found = comparing.over(path)
+    found = compare_over(path, comparing)
     canvas.write(by_collection(found, systems=chosen or None, style=canvas.style))
 
 

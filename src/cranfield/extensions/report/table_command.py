@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from cranfield.cli import flags
 from cranfield.cli.data import refuse_two_inputs
-from cranfield.cli.several import Comparing, collections_option, comparing_options, place_of
+from cranfield.cli.several import Comparing, comparing_options, place_of
 from cranfield.cli.terminal import Format, format_option, say_notes, show
 from cranfield.errors import OptionError
+from cranfield.extensions.collections.way import OverCollections, compare_over
 from cranfield.extensions.report.paper_table import Paper, paper_table
 from cranfield.render.shown import ROWS
 
@@ -23,7 +24,7 @@ def command(
         "`cranfield evaluate QRELS RUN... -q -o FILE` writes them. May be repeated; in place of "
         "QRELS and RUN.",
     ),
-    several: str | None = collections_option,
+    over: OverCollections = flags.family(OverCollections),
     comparing: Comparing = comparing_options,
     paper: Paper = flags.family(
         Paper,
@@ -55,12 +56,12 @@ def command(
     comparing = replace(comparing, saved=comparing.saved or bool(collections))
     if not comparing.saved:
         comparing = replace(comparing, alignment=replace(comparing.alignment, percent=False))
-    if several is not None:
+    if over.is_asked():
         if qrels is not None or collections:
             raise OptionError(
                 "--collections takes the place of QRELS, RUN and --collection: leave these out"
             )
-        found = paper_table(comparing.over(several), **paper.unusual())
+        found = paper_table(compare_over(str(over.collections), comparing), **paper.unusual())
     elif collections:
         if qrels is not None:
             raise OptionError("--collection takes the place of QRELS and RUN: leave these out")

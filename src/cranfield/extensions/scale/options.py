@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from cranfield.data.qrels import Qrels
 from cranfield.data.reader import QrelsReader
@@ -25,6 +25,9 @@ def _folder(value: Any) -> str:
 @dataclass(frozen=True, kw_only=True)
 class Dealing(ScoringOptions):
     """Whether rows are dealt to buckets in temporary files, for data larger than the memory."""
+
+    heading: ClassVar = "Large data"
+    flags: ClassVar = {"buckets": {"metavar": "N"}, "temp": {"metavar": "DIR"}}
 
     buckets: int | None = option(
         None,
@@ -57,6 +60,19 @@ class Dealing(ScoringOptions):
     def keeps_open(self, judgments: Any, runs: Iterable[Run]) -> bool:
         """Tell whether there are several buckets."""
         return self.n_buckets(judgments, runs) > 1
+
+    def announce(self, judgments: Any, runs: Iterable[Run]) -> str | None:
+        """Return where the rows will be written, if they are."""
+        n_buckets = self.n_buckets(judgments, runs)
+        if n_buckets == 1:
+            return None
+        import tempfile
+
+        folder = tempfile.gettempdir() if self.temp is None else self.temp
+        return (
+            f"dealing the rows to {n_buckets:,} buckets in a temporary file in {folder} "
+            "(--temp DIR)"
+        )
 
     def wrap(self, score: Scorer) -> Scorer:
         """Score some queries at a time if there are several buckets."""

@@ -57,6 +57,7 @@ def _of_text(text: str) -> tuple[str, tuple[str, ...]]:
 class Grouping(ComparingOptions):
     """Which runs belong to one system, trained with different seeds."""
 
+    heading: ClassVar = "Seeds"
     flags: ClassVar = {
         "groups": {
             "names": ("--group",),
@@ -120,6 +121,8 @@ class Grouping(ComparingOptions):
 @dataclass(frozen=True, kw_only=True)
 class Retraining(ComparingOptions):
     """Whether a gate judges systems as trained again, with other seeds."""
+
+    heading: ClassVar = "Seeds"
 
     trained_again: bool = option(
         False,

@@ -1,6 +1,7 @@
 """convention=: numbers as another tool computes them."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from cranfield.data.judging import Judging
 from cranfield.errors import OptionError
@@ -12,6 +13,15 @@ from cranfield.scoring.job import Job, Scored, Scorer, ScoringOptions, Way
 @dataclass(frozen=True, kw_only=True)
 class Convening(ScoringOptions):
     """Whose numbers are wanted."""
+
+    heading: ClassVar = "Numbers of other tools"
+    flags: ClassVar = {
+        "convention": {
+            "metavar": "NAME",
+            "help": "Compute the measures, and average the queries, as another tool does: beir, "
+            "ranx, sentence-transformers, ...; `cranfield conventions` lists them.",
+        }
+    }
 
     convention: str | None = option(
         None,

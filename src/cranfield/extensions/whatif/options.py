@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from cranfield.data.judged import Judged
 from cranfield.data.judging import Judging
@@ -14,6 +15,15 @@ from cranfield.scoring.job import Scorer, ScoringOptions
 @dataclass(frozen=True, kw_only=True)
 class Bounding(EndsOptions, ScoringOptions):
     """Whether to find bounds."""
+
+    heading: ClassVar = "Unjudged documents"
+    flags: ClassVar = {
+        "bounds": {
+            "group": "Options",
+            "help": "Show the lowest and highest value over every way to grade the unjudged "
+            "documents that were retrieved.",
+        }
+    }
 
     bounds: bool = option(
         False,

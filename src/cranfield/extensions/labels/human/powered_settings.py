@@ -6,6 +6,13 @@ from typing import TypedDict
 from cranfield.comparison.level import ALPHA
 from cranfield.options import Options, number, option
 
+LAM = (
+    None,
+    "How much the model's labels count, from 0, not at all, to 1. [default: as much as makes the "
+    "estimate least uncertain]",
+    number(0, 1),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PoweredSettings(Options):
@@ -15,12 +22,7 @@ class PoweredSettings(Options):
         None, "The system that the others are compared with. [default: the first]"
     )
     alpha: float = option(*ALPHA)
-    lam: float | None = option(
-        None,
-        "How much the model's labels count, from 0, not at all, to 1. [default: as much as makes "
-        "the estimate least uncertain]",
-        number(0, 1),
-    )
+    lam: float | None = option(*LAM)
 
 
 # ---- made from the families by scripts/make_docs.py

@@ -1,0 +1,89 @@
+"""`cranfield compare --collections DIR|FILE`: systems compared over several collections."""
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cranfield.cli import flags
+from cranfield.cli.way import Way
+from cranfield.errors import InputError, OptionError, printable
+from cranfield.options import option
+
+if TYPE_CHECKING:
+    from cranfield.cli.several import Comparing
+    from cranfield.data.run import Run
+    from cranfield.extensions.collections.collection_files import Files
+    from cranfield.extensions.collections.macro import CollectionComparison
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverCollections(Way):
+    """Where the files of several collections are."""
+
+    heading: ClassVar = "Several collections"
+    flags: ClassVar = {"collections": {"metavar": "DIR|FILE"}}
+    refusal: ClassVar = "does not apply to collections together"
+    in_place_of_files: ClassVar = "--collections DIR|FILE"
+
+    collections: str | None = option(
+        None,
+        "Several collections, in place of QRELS and RUN: a folder of folders, or a table of "
+        "files. Each folder has a file of judgments (qrels.txt) and runs (bm25.run); a table has "
+        "the columns collection, qrels, run (the system) and path, and measure where these differ.",
+    )
+
+    def compare(
+        self, qrels: str | None, runs: tuple[str, ...], comparing: "Comparing"
+    ) -> "CollectionComparison":
+        """Return the comparison over the collections."""
+        if qrels is not None:
+            raise OptionError("--collections takes the place of QRELS and RUN: leave these out")
+        return compare_over(str(self.collections), comparing)
+
+
+def compare_over(path: str, comparing: "Comparing") -> "CollectionComparison":
+    """Return the comparison over the collections in a folder, or in a table of files."""
+    from cranfield.comparison.alignment import DEFAULT_MEASURES
+    from cranfield.extensions.collections.collection_files import collection_files
+    from cranfield.extensions.collections.macro import compare_collections
+
+    flags.refuse_options(
+        {"slices", "saved", "family", "rope", "bounds", *flags.names_of(comparing.families)}
+        | comparing.alignment.unusual().keys() - {"missing"},
+        OverCollections.refusal,
+    )
+    comparing.refuse_two_kinds()
+    files_of, notes = collection_files(path)
+    inputs = {name: _read_collection(name, files, comparing) for name, files in files_of.items()}
+    is_stated = comparing.names or comparing.rel is not None
+    measures = comparing.measures(DEFAULT_MEASURES) if is_stated else None
+    system_of_path = {
+        os.path.realpath(path): system
+        for files in files_of.values()
+        for system, path in files.runs.items()
+    }
+    baseline = comparing.baseline
+    if baseline is not None:
+        baseline = system_of_path.get(os.path.realpath(baseline), baseline)
+    options: Any = {
+        **comparing.settings.unusual(),
+        **comparing.alignment.unusual(),
+        **comparing.judging.unusual(),
+    }
+    comparison = compare_collections(inputs, measures, baseline=baseline, **options)
+    return replace(comparison, data_notes=(*notes, *comparison.data_notes))
+
+
+def _read_collection(
+    name: str, files: "Files", comparing: "Comparing"
+) -> tuple[Any, dict[str, "Run"], Any]:
+    """Return the judgments and runs of a collection, and its measures if these are its own."""
+    try:
+        judgments = comparing.data.read_qrels(files.qrels, comparing.judging.duplicates)
+        runs = comparing.data.read_runs([*files.runs.values()])
+    except InputError as error:
+        raise error.because(f"In the collection {printable(name)}.") from None
+    measures = None
+    if files.measure is not None:
+        measures = flags.measures_of((files.measure,), "", comparing.rel)
+    return judgments, dict(zip(files.runs, runs, strict=True)), measures
