@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from helpers.commands import invoke, run, run_bytes, start
+from helpers.commands import invoke, run, run_bytes
 from helpers.terminal import on_terminal_here
 from transcripts import on_terminal, plain
 
@@ -246,15 +246,22 @@ def test_ids_with_escape_sequences_are_whole_in_a_pipe(form: str, write: Any) ->
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
 def test_other_encodings_than_utf8(encoding: str, write: Any) -> None:
-    environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    done = start("demo", env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run_bytes("demo", encoding=encoding)
+    assert (done.returncode, done.stderr) == (0, b"")
     qrels, bad = write("q", "日本 0 a 1\n"), write("r", "日本 Q0 a 1 x t\n")
-    done = start("evaluate", qrels, bad, env=environment)
+    done = run_bytes("evaluate", qrels, bad, encoding=encoding)
     assert done.returncode == 2
-    assert "expected a number as the score" in done.stderr
-    done = start("evaluate", qrels, write("r", "日本 Q0 a 1 1 t\n"), "-q", env=environment)
-    assert done.returncode == 0
+    assert b"expected a number as the score" in done.stderr
+    run = write("r", "日本 Q0 a 1 1 t\n")
+    assert run_bytes("evaluate", qrels, run, "-q", encoding=encoding).returncode == 0
+
+
+def test_the_environment_names_the_encoding() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "cranfield", "demo"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert done.stdout.isascii()
+    assert done.stderr == b""
 
 
 def test_closed_streams(files: tuple[str, str]) -> None:

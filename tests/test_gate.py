@@ -1174,12 +1174,12 @@ def test_a_failed_gate_can_be_pickled_and_copied() -> None:
         assert str(again) == str(failure.value)
 
 
-@pytest.mark.parametrize("call", ["assert {}", "{}.require()"])
-def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path, call: str) -> None:
+def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path) -> None:
     gate_call = "gate({'new': {'R@5': {'q1': 0.25, 'q2': 0.75}}}, at_least={'R@5': 0.6})"
     test_file = tmp_path / "test_search.py"
     test_file.write_text(
-        f"from cranfield import gate\ndef test_search():\n    {call.format(gate_call)}\n"
+        f"from cranfield import gate\ndef test_asserted():\n    assert {gate_call}\n"
+        f"def test_required():\n    {gate_call}.require()\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull]
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
@@ -1187,11 +1187,13 @@ def test_pytest_fails_where_a_gate_does_and_shows_the_numbers(tmp_path: Path, ca
         [*command, str(test_file)], env=environment, capture_output=True, text=True, timeout=300
     )
     assert run.returncode == 1, run.stdout
-    if "require" in call:
-        assert "GateFailed: new: FAIL" in run.stdout
-        assert "R@5       FAIL      0.5000        0.6" in run.stdout
-        assert "Why: cranfield explain" in run.stdout
-        assert "verdict.py" not in run.stdout  # the trace ends in the test
+    assert "2 failed" in run.stdout
+    assert "GateFailed: new: FAIL" in run.stdout
+    assert "R@5       FAIL      0.5000        0.6" in run.stdout
+    assert "Why: cranfield explain" in run.stdout
+    required = run.stdout.partition("_ test_required _")[2]
+    assert required
+    assert "verdict.py" not in required  # the trace ends in the test
 
 
 # ---- on the command line ------------------------------------------------------------------------

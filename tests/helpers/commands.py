@@ -27,18 +27,12 @@ def loaded(code: str, *arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-def start(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run the command in a new process: for what an environment or an interpreter decides."""
-    command = [sys.executable, "-m", "cranfield", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
-
-
 def run(
     *arguments: str,
     input: str = "",  # noqa: A002 - as in `subprocess.run`
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command in this process; return its status and what it printed, as `start` does."""
+    """Run the command in this process; return its status and what it printed."""
     done = run_bytes(*arguments, input=input.encode(), cwd=cwd)
     printed, said = done.stdout.decode(), done.stderr.decode()
     return subprocess.CompletedProcess(done.args, done.returncode, printed, said)
@@ -48,10 +42,16 @@ def run_bytes(
     *arguments: str,
     input: bytes = b"",  # noqa: A002 - as in `subprocess.run`
     cwd: Path | None = None,
+    encoding: str = "utf-8",
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the command in this process, its streams being files of bytes in UTF-8."""
+    """Run the command in this process, its streams being files of bytes in an encoding."""
     given, printed, said = io.BytesIO(input), io.BytesIO(), io.BytesIO()
-    streams = [io.TextIOWrapper(stream, "utf-8") for stream in (given, printed, said)]
+    # Python escapes what the encoding of the standard error does not have.
+    errors = ("strict", "strict", "backslashreplace")
+    streams = [
+        io.TextIOWrapper(stream, encoding, each)
+        for stream, each in zip((given, printed, said), errors, strict=True)
+    ]
     status = call_main(*arguments, streams=streams, cwd=cwd)
     return subprocess.CompletedProcess(
         ["cranfield", *arguments], status, printed.getvalue(), said.getvalue()
