@@ -120,7 +120,7 @@ PAGES: dict[str, tuple[str, str, str]] = {
     "demo": (
         "Demonstration",
         "Get the files and texts of the demonstration.",
-        "demo.QRELS demo.RUNS demo.queries demo.modules demo.rows demo.save",
+        "demo.HERE demo.QRELS demo.RUNS demo.queries demo.modules demo.rows demo.save",
     ),
     "errors": (
         "Errors and warnings",
@@ -320,7 +320,7 @@ def _is_public(name: str) -> bool:
 def _module(one: Any) -> ModuleType | None:
     """Return the module in which it is declared; None if that needs a package that is not here."""
     name = one.module.path
-    return None if name.startswith("cranfield.adapters.") else import_module(name)
+    return None if "tools.adapters." in name else import_module(name)
 
 
 def _at_run_time(one: Any) -> Any:
@@ -532,8 +532,8 @@ def _prose(text: str) -> str:
 def _imports(one: Any) -> str:
     """Return the lines that import what the examples of a docstring use."""
     module = _module(one)
-    if module is None:
-        return f">>> from {one.module.path} import {one.name}\n"
+    if module is None:  # an adapter, which users import by its short name
+        return f">>> from {one.module.path.replace('extensions.tools.', '')} import {one.name}\n"
     trees = [
         ast.parse(example.source) for example in DocTestParser().get_examples(docstring_of(one))
     ]

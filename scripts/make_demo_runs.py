@@ -1,4 +1,4 @@
-r"""Make the runs of the demonstration collection in ``src/cranfield/demo``.
+r"""Make the runs of the demonstration collection in ``src/cranfield/extensions/demo``.
 
 The documents are modules of the Python 3.11 standard library. The text of a document is taken
 from the running interpreter (the module's docstring, then the name and the first paragraph of
@@ -41,7 +41,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Ranking = list[tuple[str, str]]  # (doc_id, score as it is printed), best first
 
-DEMO = Path(__file__).resolve().parent.parent / "src" / "cranfield" / "demo"
+DEMO = Path(__file__).resolve().parent.parent / "src" / "cranfield" / "extensions" / "demo"
 PYTHON = "3.11.7"
 PINNED = {
     "bm25s": "0.3.16",

@@ -20,8 +20,8 @@ from helpers.commands import HEAVY, loaded
 
 from cranfield import InputError, LibraryError, MeasureError, OptionError, demo
 from cranfield.cli import cli
+from cranfield.extensions.report.figures.style import Drawing
 from cranfield.figures import Figure, precision_recall, rank_weights, reciprocal_rank
-from cranfield.figures.style import Drawing
 
 NASTY = "<q&\"'>\x1b[31m\u202e\udcff</svg>"
 NASTY_SHOWN = "<q&\"'>\\x1b[31m\\u202e\\udcff</svg>"

@@ -18,15 +18,12 @@ from cranfield.options import Options
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "cranfield"
-TREE = re.search(
-    r"^```text\nsrc/cranfield/\n(.*?)^```",
-    (ROOT / "docs/background/architecture.md").read_text(),
-    re.S | re.M,
-)
+PAGE = (ROOT / "docs/background/architecture.md").read_text("utf-8")
+TREE = re.search(r"^```text\nsrc/cranfield/\n(.*?)^```", PAGE, re.S | re.M)
 assert TREE is not None
-PARTS = re.findall(r"^  (\w+)(?:\.py|/)", TREE[1], re.M)
+LINES = re.findall(r"^  (\w.*?)(?:  .*)?$", TREE[1], re.M)  # a part each, or aliases
+PARTS = [part for line in LINES for part in re.findall(r"(\w+)(?:\.py|/)", line)]
 FLOORS = [part for part in PARTS if part != "extensions"]
-FILES = re.findall(r"\w+\.py", TREE[1])
 
 
 def modules() -> dict[str, Path]:
@@ -83,16 +80,8 @@ def imported(path: Path, *, for_types: bool = True) -> set[str]:
     return names - {""}
 
 
-# Imports of extensions from outside that are not cut yet: this set only shrinks.
-KNOWN = frozenset(
-    {
-        ("compat.trec_eval", "extensions.tools.zscores"),
-        ("figures.forest", "extensions.collections.macro"),
-        ("figures.forest", "extensions.collections.macro_result"),
-    }
-)
-# Modules that users import by a short name, each the names of an extension.
-ALIASES = ("spark",)
+# Short names, for users only, of modules of extensions; or folders of these.
+ALIASES = ("adapters", "compat", "demo", "figures", "pytrec_eval", "spark")
 
 
 def extension_of(name: str) -> str | None:
@@ -101,21 +90,44 @@ def extension_of(name: str) -> str | None:
     return folders[0] if storey == "extensions" and folders else None
 
 
+def is_alias(name: str) -> bool:
+    """Tell whether a module is a short name of an extension's module, or a folder of these."""
+    return name.split(".")[0] in ALIASES
+
+
 def is_command(name: str) -> bool:
     """Tell whether a module is the command of an extension."""
-    return extension_of(name) is not None and name.endswith("command")
+    return extension_of(name) is not None and name.endswith("_command")
 
 
 def test_no_module_outside_imports_an_extension() -> None:
     arrows = {
         (name, other)
         for name in MODULES
-        if extension_of(name) is None and name not in ALIASES
+        if extension_of(name) is None and not is_alias(name)
         for other in imported(MODULES[name])
         if extension_of(other) is not None
     }
-    assert arrows - KNOWN == set()
-    assert KNOWN - arrows == set()  # an exception that is not needed any more goes
+    assert arrows == set()
+
+
+def test_an_alias_is_two_lines_and_has_all_names_of_its_module() -> None:
+    for name in filter(is_alias, MODULES):
+        statements = ast.parse(MODULES[name].read_text("utf-8")).body[1:]  # after the docstring
+        if MODULES[name].name == "__init__.py":
+            assert statements == []
+            continue
+        (home,) = imported(MODULES[name])
+        assert extension_of(home) is not None
+        assert [ast.unparse(statement) for statement in statements] == [
+            f"from cranfield.{home} import *",
+            f"from cranfield.{home} import __all__ as __all__",
+        ]
+
+
+def test_no_module_imports_an_alias() -> None:
+    for name, path in MODULES.items():
+        assert not [other for other in imported(path) if is_alias(other)], name
 
 
 def test_an_extension_imports_those_that_the_table_names() -> None:
@@ -215,21 +227,21 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         assert name not in reached
 
 
-def test_the_tree_names_the_files() -> None:
-    """All, but that a command has a file of its name, and a kind of small table one of its own."""
-    there = {path.name for path in MODULES.values()}
-    assert {*FILES} <= there, {*FILES} - there
-    listed = [
-        path
-        for name, path in MODULES.items()
-        if path.parent.name not in ("cli", "small") and not is_command(name)
-    ]
-    assert {path.name for path in listed} - {*FILES, "__init__.py"} == set()
+def test_the_tree_names_the_folders() -> None:
+    folders = {path.parent.relative_to(PACKAGE).name for path in MODULES.values()} - {""}
+    listed = {name for line in TREE[1].splitlines() for name in re.findall(r"(\w+)/", line)}
+    assert folders <= listed
 
 
-APART = ("pytrec_eval", "spark")  # names that users import
+def test_the_files_that_the_page_names_are_there() -> None:
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE)
+    assert len(named) > 30
+    folders = (PACKAGE, ROOT / "src", ROOT)
+    assert [name for name in named if not any((above / name).exists() for above in folders)] == []
+
+
 # What a file of an extension is for.
-IN_EACH_EXTENSION = ("command", "options", "columns", "sentences", "units", "way")
+IN_EACH_EXTENSION = ("options", "columns", "sentences", "units", "way")
 
 
 def test_no_two_files_have_one_name() -> None:
@@ -238,7 +250,7 @@ def test_no_two_files_have_one_name() -> None:
         name
         for name in MODULES
         if not name.startswith("cli.")
-        and name not in APART
+        and not is_alias(name)
         and not (extension_of(name) and name.split(".")[-1] in IN_EACH_EXTENSION)
     ]
     names = [MODULES[name].name for name in others if MODULES[name].name != "__init__.py"]
@@ -255,7 +267,7 @@ def test_only_the_command_line_prints_or_exits() -> None:
 
 def test_only_the_formats_and_the_command_line_open_files() -> None:
     for name, path in MODULES.items():
-        if name.startswith(("formats", "cli", "demo")) or is_command(name):
+        if name.startswith(("formats", "cli")) or is_command(name):
             continue
         assert not calls_in(path) & {"open", "os.open", "io.open"}, name
 

@@ -16,6 +16,13 @@ from cranfield.cli import COMMANDS, cli, load_command
 from cranfield.extensions.report.figure_command import command as figure
 
 GROUPS = ["Options", "Files", "Ranking", "Statistics", "Output"]
+# Options of extensions, each under a heading.
+HEADINGS = {
+    "evaluate": ["Clusters", "Human labels", "Large data", "Numbers of other tools"],
+    "compare": ["Clusters", "Human labels", "Seeds", "Several collections"],
+    "gate": ["Clusters", "Seeds"],
+    "correlate": [],
+}
 PAGES = [[], *([name] for name in COMMANDS)]
 PAGES += [["figure", part] for part in figure.commands]
 
@@ -37,7 +44,9 @@ def test_the_pictures_are_listed_with_their_whole_sentences() -> None:
 def test_options_are_listed_in_groups(name: str) -> None:
     shown = invoke(name, "--help").stdout
     found = re.findall(r"^(\w[\w ]*):$", shown, re.M)
-    assert found == list(GROUPS)
+    headings = found[len(GROUPS) - 1 : -1]  # of extensions
+    assert [*found[: len(GROUPS) - 1], found[-1]] == list(GROUPS)
+    assert headings == HEADINGS[name]
     section = dict(zip(found, re.split(r"^\w[\w ]*:$", shown, flags=re.M)[1:], strict=True))
     assert "--measure" in section["Options"]
     assert "--run-columns" in section["Files"]
@@ -49,7 +58,9 @@ def test_options_are_listed_in_groups(name: str) -> None:
 def test_every_option_of_a_command_is_listed_once() -> None:
     for name in COMMANDS:
         shown = invoke(name, "--help").stdout
-        for one in load_command(name).params:
+        parameters = load_command(name).params
+        assert len({parameter.name for parameter in parameters}) == len(parameters)
+        for one in parameters:
             if isinstance(one, click.Option) and not one.hidden:
                 assert len(re.findall(rf"^  .*?{one.opts[0]}(?![-\w])", shown, re.M)) >= 1, one.name
 

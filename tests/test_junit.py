@@ -12,7 +12,7 @@ from cranfield import gate
 from cranfield.render.junit import Case, to_junit
 from cranfield.render.shown import FORMS
 
-DEMO = Path(__file__).parent.parent / "src" / "cranfield" / "demo"
+DEMO = Path(__file__).parent.parent / "src" / "cranfield" / "extensions" / "demo"
 QRELS, BM25, DENSE, TFIDF = (
     str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run", "tfidf.run")
 )

@@ -31,8 +31,8 @@ from cranfield import (
     figures,
 )
 from cranfield.cli import cli
+from cranfield.extensions.report.figures.style import STYLES, StyleName
 from cranfield.figures import Figure
-from cranfield.figures.style import STYLES, StyleName
 
 DEMO = demo.QRELS, [str(path) for path in demo.RUNS]
 PARITY = {f"q{i:02}": "even" if i % 2 == 0 else "odd" for i in range(1, 41)}

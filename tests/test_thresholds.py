@@ -18,7 +18,7 @@ from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, c
 from cranfield.arrays.ranked import mean
 from cranfield.extensions.bounded.betting import wealth
 
-DEMO = Path(__file__).parent.parent / "src" / "cranfield" / "demo"
+DEMO = Path(__file__).parent.parent / "src" / "cranfield" / "extensions" / "demo"
 QRELS, BM25, DENSE = (str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run"))
 
 

@@ -200,7 +200,7 @@ else:
 
             measure = known_as(name)
             if measure is not None and find_spec(f"cranfield.{name}") is None:
-                return measure  # and cranfield.compat is a module, no other name of Compat
+                return measure  # and cranfield.compat is a folder, no other name of Compat
             from cranfield.measures.absent import absent
 
             said = absent(name.lower())

@@ -10,13 +10,16 @@ another thread nor another call sees it, and no function hands it down.
 
 import contextlib
 import functools
+import html
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol, TypedDict, TypeVar, cast
 
-from cranfield.bar import Bar, bar_here
+from cranfield.errors import printable
 from cranfield.options import Options, checked, option
 
 Hear = Callable[[int], None]
@@ -27,6 +30,8 @@ _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
 AFTER = 1.0  # seconds, before which nothing is shown
 _EVERY = 0.1  # seconds between two pictures
+_LONGEST = 32  # characters of what is done; of a longer text, the end is shown
+_WIDTH = 20  # of the bar
 
 
 def _progress(value: Any) -> ProgressLike:
@@ -89,7 +94,7 @@ class Watch:
         self.hear = hear
         self.stages: list[Stage] = []  # the outermost first
         self._shows = shows
-        self._bar: Bar | None = None
+        self._bar: _TerminalBar | _NotebookBar | None = None
         self._since = 0.0  # when the stage began that is the outermost now
         self._next: float | None = None  # when the next picture may be shown; None: never yet
 
@@ -278,6 +283,105 @@ def watched(verb: _Verb) -> _Verb:
             return verb(*args, **how)
 
     return cast(_Verb, with_progress)
+
+
+# ---- bars: a line of a terminal, or what is below a notebook's cell
+
+
+def _in_words(what: str) -> str:
+    text = printable(what)
+    return text if len(text) <= _LONGEST else f"\N{HORIZONTAL ELLIPSIS}{text[1 - _LONGEST :]}"
+
+
+def _how_far(share: float | None, done: tuple[int, str], left: float | None) -> str:
+    """Return how far it is, and how long it still takes: "45 %, 0:12 left"."""
+    n, unit = done
+    if share is None:
+        return f"{n / 1e6:,.0f} MB" if unit == "bytes" else f"{n:,} {unit}"
+    if left is None:
+        return f"{share:.0%}"
+    minutes, seconds = divmod(round(left), 60)
+    clock = f"{minutes}:{seconds:02}"
+    if minutes >= 60:
+        clock = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    return f"{share:.0%}, {clock} left"
+
+
+class _TerminalBar:
+    """A line of a terminal, on the standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self._lines = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(_WIDTH),
+            TextColumn("{task.fields[far]}", markup=False),
+            console=Console(stderr=True),
+            auto_refresh=False,  # which would take a thread
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._task = self._lines.add_task("", total=None, far="")
+
+    def draw(
+        self, what: str, share: float | None, done: tuple[int, str], left: float | None
+    ) -> None:
+        """Show what is done; its share, 0 to 1, and the seconds left, None where not known."""
+        self._lines.update(
+            self._task,
+            description=_in_words(what),
+            total=None if share is None else 1.0,
+            completed=share or 0.0,
+            far=_how_far(share, done, left),
+        )
+        if self._lines.live.is_started:
+            self._lines.refresh()
+        else:
+            self._lines.start()
+
+    def close(self) -> None:
+        """Erase the line."""
+        self._lines.stop()
+
+
+class _NotebookBar:
+    """A bar below the cell of a notebook, which is changed in its place."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def draw(
+        self, what: str, share: float | None, done: tuple[int, str], left: float | None
+    ) -> None:
+        """Show the same as a line of a terminal."""
+        words, far = html.escape(_in_words(what)), html.escape(_how_far(share, done, left))
+        value = "" if share is None else f' value="{share:.3f}"'
+        self._show(f"{words} <progress{value}></progress> {far}", f"{_in_words(what)} {far}")
+
+    def close(self) -> None:
+        """Leave an empty place."""
+        self._show("", "")
+
+    def _show(self, page: str, text: str) -> None:
+        bundle = {"text/html": page, "text/plain": text}
+        if self._handle is None:
+            self._handle = sys.modules["IPython"].display.display(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+def bar_here() -> _TerminalBar | _NotebookBar | None:
+    """Return a bar for where this process runs: a notebook, or a terminal; None for neither."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is not None:
+        return _NotebookBar()
+    stream = sys.stderr
+    if stream is None or not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
+        return None
+    return _TerminalBar()
 
 
 # ---- made from the families by scripts/make_docs.py

@@ -64,6 +64,12 @@ class Model:
         return found
 
 
+def _forget_adapter(patch: "pytest.MonkeyPatch", name: str) -> None:
+    """Have an adapter imported again, by the name that users know, too."""
+    for folder in ("cranfield.adapters", "cranfield.extensions.tools.adapters"):
+        patch.delitem(sys.modules, f"{folder}.{name}", raising=False)
+
+
 def install_sentence_transformers(patch: "pytest.MonkeyPatch") -> None:
     """Let `import sentence_transformers.evaluation` find the base class above."""
     package, evaluation = (
@@ -72,7 +78,7 @@ def install_sentence_transformers(patch: "pytest.MonkeyPatch") -> None:
     vars(evaluation)["SentenceEvaluator"] = SentenceEvaluator
     patch.setitem(sys.modules, "sentence_transformers", package)
     patch.setitem(sys.modules, "sentence_transformers.evaluation", evaluation)
-    patch.delitem(sys.modules, "cranfield.adapters.sentence_transformers", raising=False)
+    _forget_adapter(patch, "sentence_transformers")
 
 
 # ---- ir_measures 0.4.3 --------------------------------------------------------------------------
@@ -132,7 +138,7 @@ def install_ir_measures(patch: "pytest.MonkeyPatch") -> None:
     )
     patch.setitem(sys.modules, "ir_measures", package)
     patch.setitem(sys.modules, "ir_measures.providers", providers)
-    patch.delitem(sys.modules, "cranfield.adapters.ir_measures", raising=False)
+    _forget_adapter(patch, "ir_measures")
 
 
 # ---- retrievers: LangChain 1.7.2, LlamaIndex 0.14.25, Haystack 3.4.0 -----------------------------

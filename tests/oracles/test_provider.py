@@ -17,9 +17,9 @@ from ir_measures import Qrel, ScoredDoc, parse_measure
 from ir_measures.measures import registry
 
 from cranfield import evaluate
-from cranfield.adapters import ir_measures as adapter
 from cranfield.adapters.ir_measures import provider
 from cranfield.errors import DuplicateError, MeasureError
+from cranfield.extensions.tools.adapters import ir_measures as adapter
 
 ALIKE = """
 AP AP@5 AP(rel=2) AP(rel=2)@5 AP(judged_only=True) AP(judged_only=True)@5 Bpref Bpref(rel=2)

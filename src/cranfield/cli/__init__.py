@@ -35,33 +35,27 @@ _SECTIONS = {
         "gate": "Fail if a run is worse than the baseline by a margin.",
     },
     "Show": {},
-    "Runs and judgments": {
-        "convert": "Write a run or judgments in another format.",
-    },
+    "Runs and judgments": {"convert": "Write a run or judgments in another format."},
 }
 
 
 def _with_extensions(section: str, lines: dict[str, str]) -> dict[str, str]:
-    """Return the lines of a section of the help, by command, with those of extensions."""
-    listed = list(lines.items())
-    for name, command in ADDED.items():
-        if command.section == section:
-            names = [known for known, _ in listed]
-            place = len(names) if command.before is None else names.index(command.before)
-            listed.insert(place, (name, command.line))
-    return dict(listed)
+    """Return {command: line} of a section of the help, with extensions' commands before convert."""
+    added = {place.rpartition(".")[2]: line for place, line in ADDED.get(section, {}).items()}
+    return dict(sorted({**lines, **added}.items(), key=lambda entry: entry[0] == "convert"))
 
 
 SECTIONS = {section: _with_extensions(section, lines) for section, lines in _SECTIONS.items()}
 COMMANDS = {name: line for lines in SECTIONS.values() for name, line in lines.items()}
+_ADDED_PLACES = [place for places in ADDED.values() for place in places]
+_FOLDERS = {name: folder for folder, _, name in (place.rpartition(".") for place in _ADDED_PLACES)}
 
 
 def load_command(name: str) -> click.Command:
     """Return a command by its name: of a module beside this one, or of an extension."""
-    module = f"cli.{name.replace('-', '_')}"
-    if name in ADDED:
-        module = f"extensions.{ADDED[name].module}"
-    command: click.Command = import_module(f"cranfield.{module}").command
+    module = name.replace("-", "_")
+    place = f"extensions.{_FOLDERS[name]}.{module}_command" if name in _FOLDERS else f"cli.{module}"
+    command: click.Command = import_module(f"cranfield.{place}").command
     command.help = command.help or NO_DOCSTRINGS
     return command
 

@@ -88,15 +88,6 @@ def n_uncommon(scores: Floats, units: Units) -> Ints:
     return found
 
 
-def design_effect(of_clusters: Moments, of_queries: Moments) -> Floats:
-    """Return how much larger the variance of a mean is than that of independent queries.
-
-    (n_pairs,); NaN where nothing varies. So many times as many queries are needed (Kish, Survey
-    Sampling, 1965).
-    """
-    return _by(of_clusters.error**2, of_queries.error**2)
-
-
 def doubt_of(n: int, changed: int, skewness: float | None) -> Doubt | None:
     """Return why the test and the interval of a mean difference may be wrong, or None.
 

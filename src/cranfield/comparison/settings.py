@@ -26,16 +26,11 @@ from cranfield.version import __version__
 
 Test = Literal["randomization", "t", "wilcoxon", "sign", "bootstrap", "bayes"]
 Correction = Literal["holm", "maxt", "tukey", "rtukey", "bonferroni", "bh", "by", "none"]
-CollectionTest = Literal["randomization", "t"]
-CollectionCorrection = Literal["holm", "maxt", "bonferroni", "bh", "by", "none"]
 Family = Literal["measure", "all"]
 GateTestName = Literal["randomization", "t", "bounded"]
 Undecided = Literal["pass", "fail"]
 Differing = Literal["error", "allow"]
 Missing = Literal["error", "zero", "drop"]
-
-SPLITS = 1_000
-BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 
 # ---- checks -------------------------------------------------------------------------------------
@@ -45,17 +40,6 @@ def count_from(least: int) -> Check:
     """Return a check for counts of an integer type: 2.0 is refused."""
     check = whole(least)
     return lambda value: check(value if is_whole(value) else None)
-
-
-def rising(value: Any) -> tuple[float, ...]:
-    """Return numbers above 0, each greater than the one before, or raise ValueError."""
-    try:
-        found = tuple(map(float, value))
-    except (TypeError, ValueError):
-        found = ()
-    if not found or list(found) != sorted(set(found)) or not found[0] > 0:
-        raise ValueError("rising numbers above 0")
-    return found
 
 
 def some_names(value: Any) -> tuple[str, ...]:
@@ -86,18 +70,13 @@ def ends(value: Any) -> tuple[float, float]:
 # ---- the families -------------------------------------------------------------------------------
 
 # Options of several families.
-_FLIPS = (
+FLIPS_OPTION = (
     FLIPS,
     "How many flips of signs, or resamples, to draw. Up to 20 queries, all flips are tried; above "
     "7,000 queries, only as many are drawn as p needs.",
     count_from(1),
 )
-_SEED = SEED, "The same seed draws the same by chance.", count_from(0)
-_RBO_P = (
-    0.9,
-    "The p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.",
-    share(),
-)
+SEED_OPTION = SEED, "The same seed draws the same by chance.", count_from(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,15 +111,6 @@ class Alignment(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignFlips(Options):
-    """A test by flipping the signs of queries' differences."""
-
-    alpha: float = option(*ALPHA)
-    flips: int = option(*_FLIPS)
-    seed: int = option(*_SEED)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Settings(Options):
     """How systems are compared: all that is needed to repeat it with the same scores.
 
@@ -172,8 +142,8 @@ class Settings(Options):
         "always a family of its own.",
     )
     alpha: float = option(*ALPHA)
-    flips: int = option(*_FLIPS)
-    seed: int = option(*_SEED)
+    flips: int = option(*FLIPS_OPTION)
+    seed: int = option(*SEED_OPTION)
     tie: float = option(TIE, "Scores that differ by at most this are tied.", number(0))
     rope: float | None = option(
         None,
@@ -192,7 +162,7 @@ class Settings(Options):
         test, correction = self.test, self.correction
         if vars(self)["correction"] is None:
             object.__setattr__(self, "correction", "none" if test == "bayes" else "holm")
-        _check(self)
+        check_test(self.flips, test, self.correction, self.baseline, all_pairs=self.all_pairs)
         if correction not in (None, "none") and test == "bayes":
             raise OptionError("test='bayes' has no p-values to correct: leave correction out")
         if correction in ("tukey", "rtukey") and test not in ("randomization", "t"):
@@ -225,43 +195,15 @@ class Settings(Options):
         return {**vars(self), "permutations": self.permutations, "cranfield": __version__}
 
 
-@dataclass(frozen=True, kw_only=True)
-class CollectionSettings(Options):
-    """How systems are compared over several collections."""
-
-    baseline: str | None = option(
-        None, "The system that the others are compared with. [default: the first]"
-    )
-    all_pairs: bool = option(False, "Compare each system with each other instead.")
-    test: CollectionTest = option(
-        "randomization",
-        'The test of each difference. "randomization" flips the signs of differences, of queries '
-        'or of whole collections; "t" is the t-test of independent collections (Welch), or of '
-        "their means.",
-    )
-    correction: CollectionCorrection = option(
-        "holm",
-        'How p-values are corrected for several comparisons: "holm", "bonferroni"; "maxt": '
-        'step-down, by the greatest t of each flip; "bh" and "by": the share of false alarms; '
-        '"none".',
-    )
-    alpha: float = option(*ALPHA)
-    flips: int = option(*_FLIPS)
-    seed: int = option(*_SEED)
-    tie: float = option(TIE, "Means that differ by at most this are tied.", number(0))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check(self)
-
-
-def _check(settings: Settings | CollectionSettings) -> None:
+def check_test(
+    flips: int, test: str, correction: str, baseline: str | None, *, all_pairs: bool
+) -> None:
     """Raise OptionError for options that do not go together in any comparison of systems."""
-    if settings.flips > MOST_FLIPS:
-        raise OptionError(f"flips={settings.flips}: expected at most {MOST_FLIPS:,}")
-    if settings.correction == "maxt" and settings.test != "randomization":
+    if flips > MOST_FLIPS:
+        raise OptionError(f"flips={flips}: expected at most {MOST_FLIPS:,}")
+    if correction == "maxt" and test != "randomization":
         raise OptionError("correction='maxt' corrects the randomization test only")
-    if settings.all_pairs and settings.baseline is not None:
+    if all_pairs and baseline is not None:
         raise OptionError("all_pairs=True compares with no baseline: leave one of the two out")
 
 
@@ -280,8 +222,8 @@ class GateSettings(Options):
         "and however often one looks (Waudby-Smith & Ramdas, JRSS-B 2024), but needs two to three "
         "times as many queries.",
     )
-    flips: int = option(*_FLIPS)
-    seed: int = option(*_SEED)
+    flips: int = option(*FLIPS_OPTION)
+    seed: int = option(*SEED_OPTION)
     range: tuple[float, float] | None = option(
         None,
         "The least and the greatest score that a query may have. [default: the measure's own]",
@@ -326,65 +268,6 @@ class GateSettings(Options):
         if self.test != "randomization":
             return None
         return Flips(n_queries, self.flips, self.seed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorrelationSettings(SignFlips):
-    """How orderings of systems are compared."""
-
-    resamples: int = option(
-        1_000, "How many resamples of the queries the interval of tau-b comes from.", count_from(1)
-    )
-    rbo_p: float = option(*_RBO_P)
-    discrimination: bool = option(
-        False,
-        "Add how many pairs of systems each ordering distinguishes, and how often two halves of "
-        "the queries disagree.",
-    )
-    splits: int = option(
-        SPLITS,
-        "How many splits of the queries into halves the swap rate comes from.",
-        count_from(1),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReproductionSettings(Options):
-    """How an experiment is compared with its reproduction."""
-
-    alpha: float = option(0.05, "Intervals are 1 - alpha; above 0 and below 0.5.", share(below=0.5))
-    rbo_p: float = option(*_RBO_P)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SwapSettings(Options):
-    """How often two halves of the queries are drawn, and how differences are sorted by size."""
-
-    splits: int = option(
-        SPLITS, "How many splits of the queries into halves to draw.", count_from(1)
-    )
-    seed: int = option(*_SEED)
-    bins: Sequence[float] = option(
-        BINS, "Where sizes of differences are divided: rising numbers above 0.", rising
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgreementSettings(Options):
-    """How two assessors are compared."""
-
-    rel: int = option(
-        1,
-        "The lowest grade that is relevant, for kappa and overlap (a measure states its own).",
-        count_from(0),
-    )
-    mixtures: int = option(
-        1_000,
-        "How many mixtures of both qrels to draw, or, with confusion, how many qrels.",
-        count_from(1),
-    )
-    seed: int = option(*_SEED)
-    alpha: float = option(*ALPHA)
 
 
 Added = Sequence[tuple[float, float]]  # variances of a mean, each with its degrees of freedom
@@ -434,9 +317,7 @@ class Design(Options):
     )
 
     seeds: int | None = option(
-        None,
-        "How many runs each system has, with different seeds. Needs seed_sd.",
-        count_from(2),
+        None, "How many runs each system has, with different seeds. Needs seed_sd.", count_from(2)
     )
     seed_sd: float | None = option(
         None,
@@ -512,14 +393,6 @@ class AlignmentOptions(TypedDict, total=False):
     less_is_better: Sequence[str]
 
 
-class SignFlipsOptions(TypedDict, total=False):
-    """The options of SignFlips, as keywords of a function."""
-
-    alpha: float
-    flips: int
-    seed: int
-
-
 class SettingsOptions(TypedDict, total=False):
     """The options of Settings, as keywords of a function."""
 
@@ -536,19 +409,6 @@ class SettingsOptions(TypedDict, total=False):
     bounds: bool
 
 
-class CollectionSettingsOptions(TypedDict, total=False):
-    """The options of CollectionSettings, as keywords of a function."""
-
-    baseline: str | None
-    all_pairs: bool
-    test: CollectionTest
-    correction: CollectionCorrection
-    alpha: float
-    flips: int
-    seed: int
-    tie: float
-
-
 class GateSettingsOptions(TypedDict, total=False):
     """The options of GateSettings, as keywords of a function."""
 
@@ -562,42 +422,6 @@ class GateSettingsOptions(TypedDict, total=False):
     at_least: Mapping[str, float] | None
     limit: bool
     undecided: Undecided | None
-
-
-class CorrelationSettingsOptions(TypedDict, total=False):
-    """The options of CorrelationSettings, as keywords of a function."""
-
-    alpha: float
-    flips: int
-    seed: int
-    resamples: int
-    rbo_p: float
-    discrimination: bool
-    splits: int
-
-
-class ReproductionSettingsOptions(TypedDict, total=False):
-    """The options of ReproductionSettings, as keywords of a function."""
-
-    alpha: float
-    rbo_p: float
-
-
-class SwapSettingsOptions(TypedDict, total=False):
-    """The options of SwapSettings, as keywords of a function."""
-
-    splits: int
-    seed: int
-    bins: Sequence[float]
-
-
-class AgreementSettingsOptions(TypedDict, total=False):
-    """The options of AgreementSettings, as keywords of a function."""
-
-    rel: int
-    mixtures: int
-    seed: int
-    alpha: float
 
 
 class DesignOptions(TypedDict, total=False):

@@ -7,114 +7,40 @@ core to it. What everybody needs does not belong here.
 
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class Command(NamedTuple):
-    """A command that an extension adds: where and how `cranfield -h` lists it, and its module."""
-
-    section: str
-    line: str
-    module: str
-    before: str | None = None  # the command before which it is listed; None: last
-
-
+# Section of `cranfield -h` -> folder.command -> its line there. Its module is folder.NAME_command.
 COMMANDS = {
-    "nuggets": Command(
-        "Evaluate",
-        "Score answers by the nuggets that they support.",
-        "labels.nuggets_command",
-    ),
-    "conventions": Command(
-        "Evaluate",
-        "Compute a number as other tools do: why does mine say 0.82?",
-        "tools.command",
-    ),
-    "trec-eval": Command(
-        "Evaluate",
-        "Take the place of trec_eval: its options, its output.",
-        "tools.trec_eval_command",
-    ),
-    "demo": Command(
-        "Evaluate",
-        "Evaluate a small collection that comes with the package.",
-        "demo.command",
-    ),
-    "power": Command(
-        "Compare",
-        "Tell how many queries an experiment needs, or what it can show.",
-        "power.command",
-    ),
-    "correlate": Command(
-        "Compare",
-        "Show how alike measures, or judgments, order the same systems.",
-        "orderings.correlate_command",
-    ),
-    "reproduce": Command(
-        "Compare",
-        "Show how near a second experiment came to the first.",
-        "orderings.reproduce_command",
-    ),
-    "agreement": Command(
-        "Compare",
-        "Show how far assessors agree, and whether that matters.",
-        "labels.assessors.agreement_command",
-    ),
-    "report": Command(
-        "Show",
-        "Make one page to look at: tables, charts, rankings side by side.",
-        "report.report_command",
-    ),
-    "figure": Command(
-        "Show",
-        "Draw a picture for a screen, a paper or slides.",
-        "report.figure_command",
-    ),
-    "table": Command(
-        "Show",
-        "Make the table of a paper: systems by measures, marked by a test.",
-        "report.table_command",
-    ),
-    "fuse": Command(
-        "Runs and judgments",
-        "Make one run of several.",
-        "fusion.fuse_command",
-        before="convert",
-    ),
-    "tune": Command(
-        "Runs and judgments",
-        "Choose the weights of fusion, and tell what that is worth.",
-        "fusion.tune_command",
-        before="convert",
-    ),
-    "pool": Command(
-        "Runs and judgments",
-        "List what people should label, or draw a part of it.",
-        "labels.pools.pool_command",
-        before="convert",
-    ),
-    "collect": Command(
-        "Runs and judgments",
-        "Check the labels that people gave, and make judgments of them.",
-        "labels.pools.collect_command",
-        before="convert",
-    ),
-    "holes": Command(
-        "Runs and judgments",
-        "Show what judgments lack for each run, and what it brought.",
-        "labels.pools.holes_command",
-        before="convert",
-    ),
+    "Evaluate": {
+        "labels.nuggets": "Score answers by the nuggets that they support.",
+        "tools.conventions": "Compute a number as other tools do: why does mine say 0.82?",
+        "tools.trec-eval": "Take the place of trec_eval: its options, its output.",
+        "demo.demo": "Evaluate a small collection that comes with the package.",
+    },
+    "Compare": {
+        "power.power": "Tell how many queries an experiment needs, or what it can show.",
+        "orderings.correlate": "Show how alike measures, or judgments, order the same systems.",
+        "orderings.reproduce": "Show how near a second experiment came to the first.",
+        "labels.assessors.agreement": "Show how far assessors agree, and whether that matters.",
+    },
+    "Show": {
+        "report.report": "Make one page to look at: tables, charts, rankings side by side.",
+        "report.figure": "Draw a picture for a screen, a paper or slides.",
+        "report.table": "Make the table of a paper: systems by measures, marked by a test.",
+    },
+    "Runs and judgments": {
+        "fusion.fuse": "Make one run of several.",
+        "fusion.tune": "Choose the weights of fusion, and tell what that is worth.",
+        "labels.pools.pool": "List what people should label, or draw a part of it.",
+        "labels.pools.collect": "Check the labels that people gave, and make judgments of them.",
+        "labels.pools.holes": "Show what judgments lack for each run, and what it brought.",
+    },
 }
 
 # Verb -> families of options that it takes beside its own. Each family of `evaluate` may wrap what
 # scores runs; the outermost wrapper comes last.
 FAMILIES = {
-    "evaluate": (
-        "scale.options:Dealing",
-        "tools.options:Convening",
-        "whatif.options:Bounding",
-    ),
+    "evaluate": ("scale.options:Dealing", "tools.options:Convening", "whatif.options:Bounding"),
     "explain": ("tools.options:Convening",),
     "compare": ("clusters.options:Clustering", "seeds.options:Grouping"),
     "gate": ("seeds.options:Retraining", "clusters.options:Clustering", "seeds.options:Grouping"),

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.comparison.effects import design_effect
 from cranfield.comparison.flips import Paired, by_cluster
 from cranfield.comparison.units import Units
 from cranfield.errors import OptionError
@@ -60,9 +59,17 @@ class Clusters(Units):
             )
 
     def columns(self, of_units: Any, moments: Any, changed: Ints) -> dict[str, Any]:
-        """Return how many clusters there are, how many changed, and what they do to the error."""
+        """Return how many clusters there are, how many changed, and what they do to the error.
+
+        The design effect is how much larger the variance of a mean is than that of independent
+        queries; NaN where nothing varies. So many times as many queries are needed (Kish, Survey
+        Sampling, 1965).
+        """
+        variance = moments.error**2  # (n_pairs,) of independent queries
+        design_effect = np.full(len(variance), np.nan)
+        np.divide(of_units.error**2, variance, out=design_effect, where=variance > 0)
         return {
             "clusters": self.n_groups,
             "changed_clusters": changed,
-            "design_effect": design_effect(of_units, moments),
+            "design_effect": design_effect,
         }

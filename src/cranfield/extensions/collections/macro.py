@@ -23,19 +23,14 @@ from cranfield.comparison.randomization import step_down
 from cranfield.comparison.result import Method, listed, verdicts
 from cranfield.comparison.scale import cut, is_geometric, range_of
 from cranfield.comparison.score_columns import spelled
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    CollectionSettings,
-    CollectionSettingsOptions,
-    Settings,
-)
+from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings
 from cranfield.comparison.significance import Moments, signs, t_ends, t_interval, t_p, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, printable
 from cranfield.extensions.collections.collection_files import collection_files
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
 from cranfield.extensions.collections.macro_tables import macro_tables
+from cranfield.extensions.collections.options import CollectionSettings, CollectionSettingsOptions
 from cranfield.extensions.collections.strata import Strata, flipped
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged, warn_of

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.settings import CollectionSettings
 from cranfield.comparison.tables import CORRECTIONS, MARKS
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
+from cranfield.extensions.collections.options import CollectionSettings
 from cranfield.notes import Note, around
 from cranfield.render.numbers import interval, number, number_of, percent, probability, signed
 from cranfield.render.table import Column, Table, legend, wanted

@@ -8,13 +8,7 @@ import numpy as np
 
 from cranfield.arrays.products import product
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    CorrelationSettings,
-    CorrelationSettingsOptions,
-    SignFlips,
-)
+from cranfield.comparison.settings import Alignment, AlignmentOptions
 from cranfield.comparison.significance import resampled
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, OptionError
@@ -28,6 +22,11 @@ from cranfield.extensions.orderings.coefficients import (
     weighted_tau,
 )
 from cranfield.extensions.orderings.discrimination import Discrimination
+from cranfield.extensions.orderings.options import (
+    CorrelationSettings,
+    CorrelationSettingsOptions,
+    SignFlips,
+)
 from cranfield.extensions.orderings.ordering import Ordering, orderings_of
 from cranfield.extensions.orderings.pairs import Correlation, OrderingPair, Swapped
 from cranfield.extensions.orderings.rbo import rbo

@@ -7,10 +7,11 @@ from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, judging_options, refuse_two_inputs
 from cranfield.cli.several import Several, alignment_options, saved_option
 from cranfield.cli.terminal import Format, format_option, show
-from cranfield.comparison.settings import Alignment, CorrelationSettings
+from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.extensions.orderings.correlate import correlate
+from cranfield.extensions.orderings.options import CorrelationSettings
 
 
 @flags.command("correlate")

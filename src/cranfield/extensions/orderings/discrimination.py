@@ -11,18 +11,17 @@ from cranfield.arrays.products import product
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.flips import Flips
-from cranfield.comparison.settings import (
+from cranfield.comparison.settings import Alignment, AlignmentOptions
+from cranfield.data.judging import Judging
+from cranfield.extensions.orderings.coefficients import rounded
+from cranfield.extensions.orderings.options import (
     BINS,
-    Alignment,
-    AlignmentOptions,
     CorrelationSettings,
     SignFlips,
     SignFlipsOptions,
     SwapSettings,
     SwapSettingsOptions,
 )
-from cranfield.data.judging import Judging
-from cranfield.extensions.orderings.coefficients import rounded
 from cranfield.extensions.orderings.ordering import Ordering, orderings_of, shown_flips
 from cranfield.extensions.whatif.variants import blocks
 from cranfield.options import refuse_others, takes

@@ -12,11 +12,12 @@ from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.flips import MANY, Flips, Paired
 from cranfield.comparison.pair_tests import p_values
 from cranfield.comparison.scale import is_geometric, logs
-from cranfield.comparison.settings import Alignment, SignFlips
+from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.errors import InputError
 from cranfield.extensions.orderings.coefficients import rounded
+from cranfield.extensions.orderings.options import SignFlips
 from cranfield.lazy import cached_property
 from cranfield.notes import Note, merged
 from cranfield.scoring.arguments import Reading

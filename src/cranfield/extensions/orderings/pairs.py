@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cranfield.comparison.settings import CorrelationSettings
 from cranfield.extensions.orderings.coefficients import Kendall
 from cranfield.extensions.orderings.discrimination import Discrimination
+from cranfield.extensions.orderings.options import CorrelationSettings
 from cranfield.extensions.orderings.ordering import Ordering, shown_flips
 from cranfield.extensions.orderings.rbo import RBO
 from cranfield.notes import Note

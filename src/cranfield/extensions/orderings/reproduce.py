@@ -15,16 +15,12 @@ from cranfield.comparison.flips import Paired
 from cranfield.comparison.remarks import of_few
 from cranfield.comparison.scale import range_of
 from cranfield.comparison.score_columns import spelled
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    ReproductionSettings,
-    ReproductionSettingsOptions,
-)
+from cranfield.comparison.settings import Alignment, AlignmentOptions
 from cranfield.comparison.significance import Moments, fieller, summed, t_ends
 from cranfield.data.judging import Judging
 from cranfield.data.ranking import Rankings
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
+from cranfield.extensions.orderings.options import ReproductionSettings, ReproductionSettingsOptions
 from cranfield.extensions.orderings.rbo import rbo
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged, warn_of

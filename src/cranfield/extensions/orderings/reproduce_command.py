@@ -7,9 +7,10 @@ from cranfield.cli.data import DataOptions, data_options, judging_options, refus
 from cranfield.cli.several import Several, alignment_options, saved_option
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.alignment import DEFAULT_MEASURES
-from cranfield.comparison.settings import Alignment, ReproductionSettings
+from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
+from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.extensions.orderings.reproduce import reproduce
 
 

@@ -12,13 +12,13 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import is_geometric, range_of
 from cranfield.extensions.report.evidence import Evidence
+from cranfield.extensions.report.figures.choice import known_measure
+from cranfield.extensions.report.figures.forest import by_slice, leaderboard
+from cranfield.extensions.report.figures.matrix import pair_matrix
+from cranfield.extensions.report.figures.relevant_counts import relevant_counts, relevant_from
 from cranfield.extensions.report.headline import families, what_means_are
 from cranfield.extensions.report.scores_block import ScoresBlock
 from cranfield.extensions.report.sheets import how_to_explain
-from cranfield.figures.choice import known_measure
-from cranfield.figures.forest import by_slice, leaderboard
-from cranfield.figures.matrix import pair_matrix
-from cranfield.figures.relevant_counts import relevant_counts, relevant_from
 from cranfield.render.numbers import percent, queries_of
 
 LONGEST_QUESTION = 300  # characters

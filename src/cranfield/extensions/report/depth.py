@@ -9,9 +9,9 @@ from typing import Any
 
 from cranfield.comparison.comparison import Comparison
 from cranfield.errors import MeasureError
-from cranfield.figures.choice import known_measure
-from cranfield.figures.curves import by_cutoff, precision_recall
-from cranfield.figures.matrix import judged_by_rank
+from cranfield.extensions.report.figures.choice import known_measure
+from cranfield.extensions.report.figures.curves import by_cutoff, precision_recall
+from cranfield.extensions.report.figures.matrix import judged_by_rank
 
 Points = Sequence[Mapping[str, Any]]
 

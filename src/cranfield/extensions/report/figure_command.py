@@ -14,28 +14,13 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.settings import Alignment, Settings
 from cranfield.errors import OptionError, printable
 from cranfield.extensions.collections.way import compare_over
-from cranfield.figures import (
-    Figure,
-    by_collection,
-    by_cutoff,
-    by_relevant,
-    by_slice,
-    differences,
-    judged_by_rank,
-    leaderboard,
-    pair_matrix,
-    precision_recall,
-    rank_weights,
-    reciprocal_rank,
-    scatter,
-    spread,
-)
-from cranfield.figures.choice import two_of
-from cranfield.figures.curves import CUTOFFS
-from cranfield.figures.figure import SUFFIXES, check_installed, suffix_of
-from cranfield.figures.matrix import DEPTH as RANKS
-from cranfield.figures.style import STYLES, StyleName
-from cranfield.figures.weights import DEPTH, WEIGHTED
+from cranfield.extensions.report import figures
+from cranfield.extensions.report.figures.choice import two_of
+from cranfield.extensions.report.figures.curves import CUTOFFS
+from cranfield.extensions.report.figures.figure import SUFFIXES, check_installed, suffix_of
+from cranfield.extensions.report.figures.matrix import DEPTH as RANKS
+from cranfield.extensions.report.figures.style import STYLES, StyleName
+from cranfield.extensions.report.figures.weights import DEPTH, WEIGHTED
 from cranfield.options import options_of, whole
 
 
@@ -91,7 +76,7 @@ class Canvas:
         check_installed()  # now, not after everything is read
         refuse_outputs([self.output])
 
-    def write(self, figure: Figure) -> None:
+    def write(self, figure: figures.Figure) -> None:
         """Write a picture to its file; print warnings on its numbers, and a paper's caption."""
         figure.save(self.output)
         say_notes(figure.notes)
@@ -122,10 +107,10 @@ class Systems:
             raise OptionError(f"-m {named}: a picture shows one measure; name one")
         return found
 
-    def draw(self, kind: Callable[..., Figure], *chosen: Any, **how: Any) -> None:
+    def draw(self, kind: Callable[..., figures.Figure], *chosen: Any, **how: Any) -> None:
         """Compare the systems, and write the picture of a kind, with what was chosen for it."""
-        found = self.compared(sliced=kind is by_slice)
-        if kind in (differences, scatter, by_relevant):
+        found = self.compared(sliced=kind is figures.by_slice)
+        if kind in (figures.differences, figures.scatter, figures.by_relevant):
             drawn = two_of(found, found.results[0], *chosen[-2:])
             left_out = [one for one in found.aligned.names if one not in drawn]
             if left_out and None in chosen[-2:]:
@@ -159,9 +144,7 @@ def command() -> None:
 
 
 @flags.command("leaderboard", command)
-def _leaderboard(
-    systems: Systems = _systems,
-) -> None:
+def _leaderboard(systems: Systems = _systems) -> None:
     """Draw each system's mean with its interval.
 
     The best is at the top. Marks say which systems are better or worse than the baseline, or, with
@@ -171,7 +154,7 @@ def _leaderboard(
     cranfield figure leaderboard demo/qrels.txt demo/*.run -o board.svg
     cranfield figure leaderboard demo/rag.json demo/rag-new.json -m RR -o rr.png
     """  # noqa: D301 - click's mark for lines to keep
-    systems.draw(leaderboard)
+    systems.draw(figures.leaderboard)
 
 
 @flags.command("differences", command)
@@ -188,7 +171,7 @@ def _differences(
     cranfield figure differences demo/qrels.txt demo/*.run -o d.svg
     cranfield figure differences demo/qrels.txt demo/*.run --system dense -o d.svg
     """  # noqa: D301 - click's mark for lines to keep
-    systems.draw(differences, system, other)
+    systems.draw(figures.differences, system, other)
 
 
 @flags.command("scatter", command)
@@ -202,7 +185,7 @@ def _scatter(
     \b
     cranfield figure scatter demo/qrels.txt demo/bm25.run demo/dense.run -o s.svg
     """  # noqa: D301 - click's mark for lines to keep
-    systems.draw(scatter, system, other)
+    systems.draw(figures.scatter, system, other)
 
 
 @flags.command("by-cutoff", command)
@@ -225,7 +208,7 @@ def _by_cutoff(
     """  # noqa: D301 - click's mark for lines to keep
     ranks: Any = CUTOFFS if cutoffs is None else cutoffs.replace(",", " ").split()
     ranks = [int(one) if isinstance(one, str) and one.isdigit() else one for one in ranks]
-    systems.draw(by_cutoff, None, ranks, systems=chosen or None)
+    systems.draw(figures.by_cutoff, None, ranks, systems=chosen or None)
 
 
 @flags.command("precision-recall", command)
@@ -248,7 +231,7 @@ def _precision_recall(
     cranfield figure precision-recall demo/qrels.txt demo/*.run -o q.svg
     """  # noqa: D301 - click's mark for lines to keep
     if query is None:
-        systems.draw(precision_recall, rel=systems.comparing.rel, systems=chosen or None)
+        systems.draw(figures.precision_recall, rel=systems.comparing.rel, systems=chosen or None)
         return
     of_many = {one.name for family in (Settings, Alignment) for one in options_of(family)}
     of_many |= {"names", "saved", "slices", "chosen"}
@@ -260,13 +243,11 @@ def _precision_recall(
     judgments = comparing.data.read_qrels(systems.qrels, comparing.judging.duplicates)
     (system,) = comparing.data.read_runs(list(systems.runs))
     how: Any = {"rel": comparing.rel, "style": canvas.style, **comparing.judging.unusual()}
-    canvas.write(precision_recall(judgments, system, query, **how))
+    canvas.write(figures.precision_recall(judgments, system, query, **how))
 
 
 @flags.command("spread", command)
-def _spread(
-    systems: Systems = _systems,
-) -> None:
+def _spread(systems: Systems = _systems) -> None:
     """Draw how each system's scores are spread.
 
     A dot for each query, a box for the middle half of them.
@@ -274,13 +255,11 @@ def _spread(
     \b
     cranfield figure spread demo/qrels.txt demo/*.run -m nDCG@10 -o spread.svg
     """  # noqa: D301 - click's mark for lines to keep
-    systems.draw(spread)
+    systems.draw(figures.spread)
 
 
 @flags.command("pair-matrix", command)
-def _pair_matrix(
-    systems: Systems = _systems,
-) -> None:
+def _pair_matrix(systems: Systems = _systems) -> None:
     """Draw the difference of every pair of systems.
 
     All pairs are compared, and corrected for their number; cells are filled where the two
@@ -289,7 +268,7 @@ def _pair_matrix(
     \b
     cranfield figure pair-matrix demo/qrels.txt demo/*.run -o pairs.svg
     """  # noqa: D301 - click's mark for lines to keep
-    systems.draw(pair_matrix)
+    systems.draw(figures.pair_matrix)
 
 
 @flags.command("judged-by-rank", command)
@@ -304,7 +283,7 @@ def _judged_by_rank(
     \b
     cranfield figure judged-by-rank demo/qrels.txt demo/*.run -o judged.svg
     """  # noqa: D301 - click's mark for lines to keep
-    systems.draw(judged_by_rank, ranks)
+    systems.draw(figures.judged_by_rank, ranks)
 
 
 @flags.command("by-relevant", command)
@@ -320,14 +299,11 @@ def _by_relevant(
     \b
     cranfield figure by-relevant demo/qrels.txt demo/*.run -m AP -o relevant.svg
     """  # noqa: D301 - click's mark for lines to keep
-    systems.draw(by_relevant, None, system, other)
+    systems.draw(figures.by_relevant, None, system, other)
 
 
 @flags.command("by-slice", command)
-def _by_slice(
-    systems: Systems = _systems,
-    chosen: tuple[str, ...] = _systems_option,
-) -> None:
+def _by_slice(systems: Systems = _systems, chosen: tuple[str, ...] = _systems_option) -> None:
     """Draw means on slices of the queries.
 
     --slices names the file of their labels.
@@ -335,7 +311,7 @@ def _by_slice(
     \b
     cranfield figure by-slice demo/qrels.txt demo/*.run --slices kind.csv -o s.svg
     """  # noqa: D301 - click's mark for lines to keep
-    systems.draw(by_slice, systems=chosen or None)
+    systems.draw(figures.by_slice, systems=chosen or None)
 
 
 @flags.command("by-collection", command)
@@ -356,7 +332,7 @@ def _by_collection(
     cranfield figure by-collection collections.csv -m nDCG@10 -o collections.svg
     """  # noqa: D301 - click's mark for lines to keep
     found = compare_over(path, comparing)
-    canvas.write(by_collection(found, systems=chosen or None, style=canvas.style))
+    canvas.write(figures.by_collection(found, systems=chosen or None, style=canvas.style))
 
 
 @flags.command("rank-weights", command)
@@ -377,17 +353,14 @@ def _rank_weights(
     cranfield figure rank-weights -m nDCG@10 -m "RBP(p=0.95)" -o weights.png
     """  # noqa: D301 - click's mark for lines to keep
     measures = flags.measures_of(names, WEIGHTED, None)
-    canvas.write(rank_weights(measures, depth, style=canvas.style))
+    canvas.write(figures.rank_weights(measures, depth, style=canvas.style))
 
 
 @flags.command("reciprocal-rank", command)
-def _reciprocal_rank(
-    depth: int = _depth_option,
-    canvas: Canvas = _canvas_options,
-) -> None:
+def _reciprocal_rank(depth: int = _depth_option, canvas: Canvas = _canvas_options) -> None:
     """Draw how 1/rank falls.
 
     \b
     cranfield figure reciprocal-rank -o reciprocal-rank.svg
     """  # noqa: D301 - click's mark for lines to keep
-    canvas.write(reciprocal_rank(depth, style=canvas.style))
+    canvas.write(figures.reciprocal_rank(depth, style=canvas.style))

@@ -10,8 +10,8 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.data.judging import Judging
 from cranfield.explanation.explain import explain_each
 from cranfield.extensions.report.blob import packed
+from cranfield.extensions.report.figures.choice import known_measure
 from cranfield.extensions.report.rankings import by_spread
-from cranfield.figures.choice import known_measure
 from cranfield.formats.source import Source
 from cranfield.measures import Measure
 from cranfield.progress import steps

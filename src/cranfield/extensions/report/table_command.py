@@ -16,7 +16,7 @@ from cranfield.render.shown import ROWS
 def command(
     qrels: str | None = flags.argument(required=False),
     runs: tuple[str, ...] = flags.argument(nargs=-1, metavar="[RUN]..."),
-    collections: tuple[str, ...] = flags.option(
+    named_files: tuple[str, ...] = flags.option(
         "--collection",
         multiple=True,
         metavar="NAME=FILE",
@@ -53,20 +53,20 @@ def command(
         {"slices", "bounds"}, "does not apply to this table, only to `cranfield compare`"
     )
     paper = replace(paper, percent=comparing.alignment.percent)
-    comparing = replace(comparing, saved=comparing.saved or bool(collections))
+    comparing = replace(comparing, saved=comparing.saved or bool(named_files))
     if not comparing.saved:
         comparing = replace(comparing, alignment=replace(comparing.alignment, percent=False))
     if over.is_asked():
-        if qrels is not None or collections:
+        if qrels is not None or named_files:
             raise OptionError(
                 "--collections takes the place of QRELS, RUN and --collection: leave these out"
             )
         found = paper_table(compare_over(str(over.collections), comparing), **paper.unusual())
-    elif collections:
+    elif named_files:
         if qrels is not None:
             raise OptionError("--collection takes the place of QRELS and RUN: leave these out")
-        files = dict(map(_named, collections))
-        if len(files) < len(collections):
+        files = dict(map(_named, named_files))
+        if len(files) < len(named_files):
             raise OptionError("--collection: two have the same name")
         refuse_two_inputs(*files.values())
         for path in form.outputs:

@@ -9,9 +9,15 @@ from click.core import ParameterSource
 from cranfield.cli import Refused, flags, quoted, with_errors
 from cranfield.cli.measures import explain
 from cranfield.cli.terminal import refuse, say
-from cranfield.compat.names import CALCULATION, FILE, USAGE, TrecEvalError, requested
-from cranfield.compat.trec_eval import TrecEvalOptions, trec_eval
 from cranfield.errors import ContradictionError, CranfieldError, DuplicateError
+from cranfield.extensions.tools.compat.names import (
+    CALCULATION,
+    FILE,
+    USAGE,
+    TrecEvalError,
+    requested,
+)
+from cranfield.extensions.tools.compat.trec_eval import TrecEvalOptions, trec_eval
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.measures import find
 from cranfield.version import __version__

@@ -5,10 +5,9 @@ import click
 from cranfield.cli import flags
 from cranfield.cli.data import DataOptions, data_options, duplicates_option, refuse_two_inputs
 from cranfield.cli.terminal import Format, format_option, show
-from cranfield.comparison.settings import AgreementSettings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError, printable
-from cranfield.extensions.labels.assessors.assess import agreement
+from cranfield.extensions.labels.assessors.assess import AgreementSettings, agreement
 from cranfield.formats.columns import What
 from cranfield.formats.files import stem_of, what_is
 from cranfield.formats.source import Source

@@ -1,15 +1,16 @@
 """Another assessor: how far two qrels agree, and what that does to the ordering of systems."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from string import ascii_uppercase
-from typing import Any, Union, Unpack
+from typing import Any, TypedDict, Union, Unpack
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.settings import AgreementSettings, AgreementSettingsOptions
+from cranfield.comparison.level import ALPHA
+from cranfield.comparison.settings import SEED_OPTION, count_from
 from cranfield.data.judging import RANKING, Judging
 from cranfield.data.meeting import notes_on
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
@@ -36,7 +37,7 @@ from cranfield.formats.header import columns_for
 from cranfield.formats.source import Path
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
-from cranfield.options import finite, is_whole, refuse_others, takes
+from cranfield.options import Options, finite, is_whole, option, refuse_others, takes
 from cranfield.progress import Watching, parts, watched
 from cranfield.render.numbers import number_of
 from cranfield.scoring.arguments import Reading, ReadingOptions, check_columns, check_judged
@@ -48,6 +49,39 @@ from cranfield.version import __version__
 Rates = Union[  # noqa: UP007
     Mapping[tuple[int, int], float], Mapping[int, Mapping[int, float]]
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementSettings(Options):
+    """How two assessors are compared."""
+
+    rel: int = option(
+        1,
+        "The lowest grade that is relevant, for kappa and overlap (a measure states its own).",
+        count_from(0),
+    )
+    mixtures: int = option(
+        1_000,
+        "How many mixtures of both qrels to draw, or, with confusion, how many qrels.",
+        count_from(1),
+    )
+    seed: int = option(*SEED_OPTION)
+    alpha: float = option(*ALPHA)
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class AgreementSettingsOptions(TypedDict, total=False):
+    """The options of AgreementSettings, as keywords of a function."""
+
+    rel: int
+    mixtures: int
+    seed: int
+    alpha: float
+
+
+# ---- end
 
 
 class AgreementOptions(AgreementSettingsOptions, ReadingOptions, total=False):

@@ -12,7 +12,7 @@ from cranfield.data.judging import Judging, JudgingOptions
 from cranfield.data.qrels import QrelsLike, as_qrels
 from cranfield.data.run import RunLike, as_run
 from cranfield.errors import InputError, MeasureError, OptionError
-from cranfield.figures.choice import (
+from cranfield.extensions.report.figures.choice import (
     coloured,
     compared,
     doubts_of,
@@ -21,8 +21,8 @@ from cranfield.figures.choice import (
     source_of,
     stated_level,
 )
-from cranfield.figures.figure import Draw, Figure, Points
-from cranfield.figures.marks import (
+from cranfield.extensions.report.figures.figure import Draw, Figure, Points
+from cranfield.extensions.report.figures.marks import (
     SHARES,
     Channel,
     chart,
@@ -33,10 +33,10 @@ from cranfield.figures.marks import (
     told_apart,
     word,
 )
-from cranfield.figures.phrases import level_of, means_said
-from cranfield.figures.query_curve import precision_recall_of_query
-from cranfield.figures.source_runs import met
-from cranfield.figures.style import OTHER, SHAPES, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.phrases import level_of, means_said
+from cranfield.extensions.report.figures.query_curve import precision_recall_of_query
+from cranfield.extensions.report.figures.source_runs import met
+from cranfield.extensions.report.figures.style import OTHER, SHAPES, Drawing, Style, StyleName
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure, parse
 from cranfield.measures.interpolated import RECALL_POINTS

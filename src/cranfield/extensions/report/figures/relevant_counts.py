@@ -10,12 +10,20 @@ from cranfield.arrays.ranked import Ints
 from cranfield.comparison.alignment import Evaluated
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.mean_interval import mean_intervals
-from cranfield.figures.choice import doubts_of, source_of, stated_level
-from cranfield.figures.figure import Draw, Figure, Points
-from cranfield.figures.marks import chart, count_axis, dashes, number, shown_names, told_apart, word
-from cranfield.figures.phrases import level_of, measure_of, name_of
-from cranfield.figures.style import A, B, Drawing, Style, StyleName
-from cranfield.figures.two_systems import TwoSystems, shown_point, two_systems
+from cranfield.extensions.report.figures.choice import doubts_of, source_of, stated_level
+from cranfield.extensions.report.figures.figure import Draw, Figure, Points
+from cranfield.extensions.report.figures.marks import (
+    chart,
+    count_axis,
+    dashes,
+    number,
+    shown_names,
+    told_apart,
+    word,
+)
+from cranfield.extensions.report.figures.phrases import level_of, measure_of, name_of
+from cranfield.extensions.report.figures.style import A, B, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.two_systems import TwoSystems, shown_point, two_systems
 from cranfield.measures import Measure
 from cranfield.render.numbers import number_of, plain
 

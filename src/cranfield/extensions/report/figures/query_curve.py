@@ -9,9 +9,9 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, NothingSharedError, printable
-from cranfield.figures.figure import Figure
-from cranfield.figures.marks import SHARES, Rows, chart, lines, number, points_of
-from cranfield.figures.style import Drawing, Style, StyleName
+from cranfield.extensions.report.figures.figure import Figure
+from cranfield.extensions.report.figures.marks import SHARES, Rows, chart, lines, number, points_of
+from cranfield.extensions.report.figures.style import Drawing, Style, StyleName
 from cranfield.measures import Measure, Plan
 from cranfield.measures.interpolated import RECALL_POINTS
 

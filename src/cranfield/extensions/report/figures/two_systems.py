@@ -11,7 +11,7 @@ from cranfield.arrays.ranked import LEAST, Floats
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.comparison.scale import logs, possible
-from cranfield.figures.choice import (
+from cranfield.extensions.report.figures.choice import (
     Between,
     between,
     compared,
@@ -20,8 +20,8 @@ from cranfield.figures.choice import (
     result_of,
     two_of,
 )
-from cranfield.figures.figure import Draw, Figure
-from cranfield.figures.marks import (
+from cranfield.extensions.report.figures.figure import Draw, Figure
+from cranfield.extensions.report.figures.marks import (
     Channel,
     Rows,
     chart,
@@ -32,8 +32,14 @@ from cranfield.figures.marks import (
     told_apart,
     word,
 )
-from cranfield.figures.phrases import counts_said, difference_said, level_of, measure_of, name_of
-from cranfield.figures.style import LINE2, OTHER, A, B, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.phrases import (
+    counts_said,
+    difference_said,
+    level_of,
+    measure_of,
+    name_of,
+)
+from cranfield.extensions.report.figures.style import LINE2, OTHER, A, B, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.render.numbers import number_of
 

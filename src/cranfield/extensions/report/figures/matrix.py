@@ -7,7 +7,7 @@ from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.comparison.tables import tested_by
 from cranfield.errors import InputError
-from cranfield.figures.choice import (
+from cranfield.extensions.report.figures.choice import (
     OF_PAIR,
     Between,
     compared,
@@ -16,8 +16,8 @@ from cranfield.figures.choice import (
     source_of,
     with_room,
 )
-from cranfield.figures.figure import Draw, Figure, Points
-from cranfield.figures.marks import (
+from cranfield.extensions.report.figures.figure import Draw, Figure, Points
+from cranfield.extensions.report.figures.marks import (
     Channel,
     chart,
     ink_on,
@@ -27,8 +27,8 @@ from cranfield.figures.marks import (
     tint,
     word,
 )
-from cranfield.figures.source_runs import met
-from cranfield.figures.style import LINE, A, B, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.source_runs import met
+from cranfield.extensions.report.figures.style import LINE, A, B, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.options import checked, whole
 from cranfield.render.numbers import queries_of, share_of

@@ -5,11 +5,17 @@ import numpy as np
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Result
 from cranfield.comparison.scale import possible
-from cranfield.figures.choice import compared, doubts_of, known_measure, result_of, with_room
-from cranfield.figures.figure import Draw, Figure, Points
-from cranfield.figures.marks import chart, number, row_axis, shown_names
-from cranfield.figures.phrases import measure_of
-from cranfield.figures.style import INK, OTHER, A, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.choice import (
+    compared,
+    doubts_of,
+    known_measure,
+    result_of,
+    with_room,
+)
+from cranfield.extensions.report.figures.figure import Draw, Figure, Points
+from cranfield.extensions.report.figures.marks import chart, number, row_axis, shown_names
+from cranfield.extensions.report.figures.phrases import measure_of
+from cranfield.extensions.report.figures.style import INK, OTHER, A, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.render.numbers import queries_of
 

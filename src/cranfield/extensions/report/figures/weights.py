@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cranfield.errors import MeasureError, printable
-from cranfield.figures.figure import Figure
-from cranfield.figures.marks import SHARES, chart, lines, number, points_of, ranks
-from cranfield.figures.style import COLOURS, A, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.figure import Figure
+from cranfield.extensions.report.figures.marks import SHARES, chart, lines, number, points_of, ranks
+from cranfield.extensions.report.figures.style import COLOURS, A, Drawing, Style, StyleName
 from cranfield.measures import Measure
 from cranfield.options import checked, whole
 from cranfield.scoring.evaluate import MeasuresLike, evaluate, measures_of

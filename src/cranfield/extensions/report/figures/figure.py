@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cranfield.errors import OptionError, need, printable
-from cranfield.figures.style import Drawing, Style, StyleName, style_of
+from cranfield.extensions.report.figures.style import Drawing, Style, StyleName, style_of
 from cranfield.formats.source import written
 from cranfield.lazy import cached_property
 from cranfield.notes import Note

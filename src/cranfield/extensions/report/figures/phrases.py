@@ -3,8 +3,8 @@
 from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.tables import tested_by
-from cranfield.figures.choice import LETTERS, Between
-from cranfield.figures.marks import shown_name
+from cranfield.extensions.report.figures.choice import LETTERS, Between
+from cranfield.extensions.report.figures.marks import shown_name
 from cranfield.render.numbers import number, number_of, percent, queries_of, signed
 
 

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cranfield.data.run_names import numbering
 from cranfield.errors import printable
-from cranfield.figures.style import COLOURS, DASHES, INK, INK2, SHAPES, A, B, Style
+from cranfield.extensions.report.figures.style import (
+    COLOURS,
+    DASHES,
+    INK,
+    INK2,
+    SHAPES,
+    A,
+    B,
+    Style,
+)
 
 if TYPE_CHECKING:
     import altair as alt

@@ -2,10 +2,10 @@
 
 import click
 
-from cranfield import demo
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, echo, show
 from cranfield.comparison.compare import compare
+from cranfield.extensions import demo
 from cranfield.extensions.report.report_command import html_name, write_report
 from cranfield.measures import parse
 from cranfield.scoring.evaluate import evaluate

@@ -9,9 +9,16 @@ from cranfield.comparison.result import Pair, Result, System
 from cranfield.errors import InputError, MeasureError, OptionError
 from cranfield.extensions.collections.macro import CollectionComparison
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult
-from cranfield.figures.choice import OF_PAIR, coloured, compared, doubts_of, result_of, with_room
-from cranfield.figures.figure import Draw, Figure
-from cranfield.figures.marks import (
+from cranfield.extensions.report.figures.choice import (
+    OF_PAIR,
+    coloured,
+    compared,
+    doubts_of,
+    result_of,
+    with_room,
+)
+from cranfield.extensions.report.figures.figure import Draw, Figure
+from cranfield.extensions.report.figures.marks import (
     chart,
     colours_of,
     dashed,
@@ -21,8 +28,17 @@ from cranfield.figures.marks import (
     told_apart,
     word,
 )
-from cranfield.figures.phrases import marks_said, means_said, measure_of, name_of
-from cranfield.figures.style import INK, OTHER, SHAPES, A, B, Drawing, Style, StyleName
+from cranfield.extensions.report.figures.phrases import marks_said, means_said, measure_of, name_of
+from cranfield.extensions.report.figures.style import (
+    INK,
+    OTHER,
+    SHAPES,
+    A,
+    B,
+    Drawing,
+    Style,
+    StyleName,
+)
 from cranfield.measures import Measure
 from cranfield.render.numbers import number as number_text
 from cranfield.render.numbers import number_of, percent

@@ -10,7 +10,7 @@ from cranfield.comparison.compare import every_pair
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.result import Outcome, Pair, Result
 from cranfield.errors import InputError, MeasureError, OptionError, nearest
-from cranfield.figures.marks import shown_name
+from cranfield.extensions.report.figures.marks import shown_name
 from cranfield.measures import Measure
 from cranfield.notes import Note, gravest_first
 

@@ -1,0 +1,61 @@
+"""How systems are compared over several collections: the options."""
+
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from cranfield.comparison.level import ALPHA
+from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, check_test
+from cranfield.comparison.significance import TIE
+from cranfield.options import Options, number, option
+
+CollectionTest = Literal["randomization", "t"]
+CollectionCorrection = Literal["holm", "maxt", "bonferroni", "bh", "by", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionSettings(Options):
+    """How systems are compared over several collections."""
+
+    baseline: str | None = option(
+        None, "The system that the others are compared with. [default: the first]"
+    )
+    all_pairs: bool = option(False, "Compare each system with each other instead.")
+    test: CollectionTest = option(
+        "randomization",
+        'The test of each difference. "randomization" flips the signs of differences, of queries '
+        'or of whole collections; "t" is the t-test of independent collections (Welch), or of '
+        "their means.",
+    )
+    correction: CollectionCorrection = option(
+        "holm",
+        'How p-values are corrected for several comparisons: "holm", "bonferroni"; "maxt": '
+        'step-down, by the greatest t of each flip; "bh" and "by": the share of false alarms; '
+        '"none".',
+    )
+    alpha: float = option(*ALPHA)
+    flips: int = option(*FLIPS_OPTION)
+    seed: int = option(*SEED_OPTION)
+    tie: float = option(TIE, "Means that differ by at most this are tied.", number(0))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_test(self.flips, self.test, self.correction, self.baseline, all_pairs=self.all_pairs)
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class CollectionSettingsOptions(TypedDict, total=False):
+    """The options of CollectionSettings, as keywords of a function."""
+
+    baseline: str | None
+    all_pairs: bool
+    test: CollectionTest
+    correction: CollectionCorrection
+    alpha: float
+    flips: int
+    seed: int
+    tie: float
+
+
+# ---- end

@@ -1,0 +1,119 @@
+"""How orderings of systems are compared: the options."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from cranfield.comparison.level import ALPHA
+from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, count_from
+from cranfield.options import Options, option, share
+
+SPLITS = 1_000
+BINS = (0.01, 0.02, 0.05, 0.1, 0.2)
+_RBO_P = (
+    0.9,
+    "The p of rank-biased overlap, between 0 and 1: the greater, the deeper it looks.",
+    share(),
+)
+
+
+def rising(value: Any) -> tuple[float, ...]:
+    """Return numbers above 0, each greater than the one before, or raise ValueError."""
+    try:
+        found = tuple(map(float, value))
+    except (TypeError, ValueError):
+        found = ()
+    if not found or list(found) != sorted(set(found)) or not found[0] > 0:
+        raise ValueError("rising numbers above 0")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignFlips(Options):
+    """A test by flipping the signs of queries' differences."""
+
+    alpha: float = option(*ALPHA)
+    flips: int = option(*FLIPS_OPTION)
+    seed: int = option(*SEED_OPTION)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrelationSettings(SignFlips):
+    """How orderings of systems are compared."""
+
+    resamples: int = option(
+        1_000, "How many resamples of the queries the interval of tau-b comes from.", count_from(1)
+    )
+    rbo_p: float = option(*_RBO_P)
+    discrimination: bool = option(
+        False,
+        "Add how many pairs of systems each ordering distinguishes, and how often two halves of "
+        "the queries disagree.",
+    )
+    splits: int = option(
+        SPLITS,
+        "How many splits of the queries into halves the swap rate comes from.",
+        count_from(1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproductionSettings(Options):
+    """How an experiment is compared with its reproduction."""
+
+    alpha: float = option(0.05, "Intervals are 1 - alpha; above 0 and below 0.5.", share(below=0.5))
+    rbo_p: float = option(*_RBO_P)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwapSettings(Options):
+    """How often two halves of the queries are drawn, and how differences are sorted by size."""
+
+    splits: int = option(
+        SPLITS, "How many splits of the queries into halves to draw.", count_from(1)
+    )
+    seed: int = option(*SEED_OPTION)
+    bins: Sequence[float] = option(
+        BINS, "Where sizes of differences are divided: rising numbers above 0.", rising
+    )
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class SignFlipsOptions(TypedDict, total=False):
+    """The options of SignFlips, as keywords of a function."""
+
+    alpha: float
+    flips: int
+    seed: int
+
+
+class CorrelationSettingsOptions(TypedDict, total=False):
+    """The options of CorrelationSettings, as keywords of a function."""
+
+    alpha: float
+    flips: int
+    seed: int
+    resamples: int
+    rbo_p: float
+    discrimination: bool
+    splits: int
+
+
+class ReproductionSettingsOptions(TypedDict, total=False):
+    """The options of ReproductionSettings, as keywords of a function."""
+
+    alpha: float
+    rbo_p: float
+
+
+class SwapSettingsOptions(TypedDict, total=False):
+    """The options of SwapSettings, as keywords of a function."""
+
+    splits: int
+    seed: int
+    bins: Sequence[float]
+
+
+# ---- end

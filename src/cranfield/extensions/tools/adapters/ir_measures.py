@@ -1,0 +1,107 @@
+"""cranfield as a provider for ir_measures, and so for tools that use it: PyTerrier's Experiment.
+
+    >>> from ir_measures import AP, nDCG
+    >>> from cranfield.adapters.ir_measures import provider
+    >>> provider.calc_aggregate([nDCG @ 10, AP], {"q1": {"d1": 1}}, {"q1": {"d2": 0.9, "d1": 0.4}})
+    {nDCG@10: 0.6309297535714575, AP: 0.5}
+
+To use it before all other providers, for every measure that cranfield has:
+
+    >>> import ir_measures
+    >>> ir_measures.DefaultPipeline.providers.insert(0, provider)
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from ir_measures import Metric, runtime
+from ir_measures.providers import Evaluator, Provider, register
+
+from cranfield.data.qrels import Qrels
+from cranfield.errors import MeasureError
+from cranfield.measures import Measure, parse
+from cranfield.scoring.evaluate import evaluate
+
+__all__ = ["CranfieldProvider", "provider"]
+
+
+class CranfieldProvider(Provider):
+    """Computes ir_measures' measures by cranfield's measures with the same names and parameters.
+
+    Judgments and runs have the forms that ir_measures takes: dicts, frames, or rows such as `Qrel`
+    and `ScoredDoc`. What cranfield refuses (a document that occurs twice, a score that is not a
+    number) is an error here, too. Measures of subtopics read them from `Qrel.iteration`; without
+    it, each query has one subtopic.
+    """
+
+    NAME = "cranfield"
+
+    def supports(self, measure: Any) -> bool:
+        """Tell whether cranfield has the measure; others are left to other providers."""
+        measure.validate_params()
+        try:
+            _ours(measure)
+        except MeasureError:
+            return False
+        return True
+
+    def _evaluator(self, measures: Iterable[Any], qrels: Any) -> Evaluator:
+        return _Evaluator(list(measures), qrels)
+
+
+class _Evaluator(Evaluator):
+    """Scores runs against the same judgments: ir_measures' base class has the rest."""
+
+    def __init__(self, measures: list[Any], qrels: Any) -> None:
+        rows = qrels if hasattr(qrels, "__len__") else list(qrels)  # it is read more than once
+        ours = {measure: _ours(measure) for measure in measures}
+        # Each group is a separate call, since judged documents only, and subtopics, are options of
+        # a call.
+        self._groups: dict[tuple[bool, bool], dict[Measure, list[Any]]] = {}
+        for measure, one in ours.items():
+            how = measure.params.get("judged_only", False), _is_of_subtopics(one)
+            self._groups.setdefault(how, {}).setdefault(one, []).append(measure)
+        # Without iterations, each query has one subtopic.
+        columns = {False: None, True: {"subtopic": "iteration"} if _has_iterations(rows) else None}
+        made = {of: Qrels(rows, columns=columns[of]) for _, of in self._groups if len(rows)}
+        self._qrels = made
+        super().__init__(measures, next(iter(made.values())).query_ids if made else ())
+
+    def _iter_calc(self, run: Any) -> Iterator[Any]:
+        rows = run if hasattr(run, "__len__") else list(run)
+        if not len(rows) or not self._qrels:
+            return  # the base class adds the values of queries without results
+        for (judged_only, of_subtopics), asked in self._groups.items():
+            qrels = self._qrels[of_subtopics]
+            scores = evaluate(qrels, rows, [*asked], judged_only=judged_only)
+            for one, measures in asked.items():
+                for query, value in scores.per_query(one).items():
+                    yield from map(partial(Metric, query, value=value), measures)
+
+
+def _is_of_subtopics(one: Measure) -> bool:
+    return one.definition.traits.takes_groups is not False
+
+
+def _has_iterations(rows: Any) -> bool:
+    """Tell whether judgments, a frame or a list of rows, have ir_measures' `iteration`."""
+    first_row = next(iter(rows), ())
+    return "iteration" in getattr(rows, "columns", getattr(first_row, "_fields", first_row))
+
+
+def _ours(measure: Any) -> Measure:
+    """Return cranfield's measure for one of ir_measures; MeasureError if there is none."""
+    if runtime.supports(measure):
+        raise MeasureError(f"{measure} is a function: its name does not say what it computes")
+    if measure.NAME == "RBP" and "rel" not in measure.params:
+        raise MeasureError("RBP without rel is graded in ir_measures; write RBP(rel=1)")
+    if measure.NAME == "Accuracy":  # a name with another meaning elsewhere
+        return parse(str(measure).replace("Accuracy", "AUC"))
+    params = {name: one for name, one in measure.params.items() if name != "judged_only"}
+    parsed = parse(str(type(measure)(**params)))
+    # The providers of ir_measures 0.4.3 compute trec_eval 9.
+    return parsed.with_parameters({"version": 9}) if measure.NAME == "IPrec" else parsed
+
+
+provider = register(CranfieldProvider())

@@ -1,0 +1,229 @@
+"""trec_eval's measures: their names, in its order, and the measure that each name means here."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from cranfield.errors import CranfieldError, OptionError, nearest
+from cranfield.measures import Measure
+from cranfield.measures.gain import CUTOFFS
+from cranfield.measures.registry import FAMILIES, variant
+
+__all__ = ["NICKNAMES", "TrecEvalError", "columns_of", "measure_names", "requested", "usual_values"]
+
+RelInfo = Literal["qrels", "qrels_jg", "qrels_prefs", "prefs"]
+RELATIONS = get_args(RelInfo)
+
+# Exit statuses, as trec_eval's.
+USAGE, FILE, CALCULATION, NO_TOPICS = 1, 2, 4, 7
+
+
+class TrecEvalError(CranfieldError):
+    """An error for which trec_eval ends, with its exit status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+_OFFICIAL = (
+    *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec", "bpref"),
+    *("recip_rank", "iprec_at_recall", "P"),
+)
+_PREFS = (
+    *("prefs_num_prefs_poss", "prefs_num_prefs_ful", "prefs_num_prefs_ful_ret", "prefs_simp"),
+    *("prefs_pair", "prefs_avgjg", "prefs_avgjg_Rnonrel", "prefs_simp_ret", "prefs_pair_ret"),
+    *("prefs_avgjg_ret", "prefs_avgjg_Rnonrel_ret", "prefs_simp_imp", "prefs_pair_imp"),
+    "prefs_avgjg_imp",
+)
+_BY_GROUP = ("map_avgjg", "P_avgjg", "Rprec_mult_avgjg")
+# In the order in which trec_eval prints them.
+_NAMES = (
+    *_OFFICIAL,
+    *("relstring", "recall", "infAP", "gm_bpref", "Rprec_mult", "utility", "11pt_avg", "binG", "G"),
+    *("dcg", "ideal_dcg", "ndcg", "ndcg_rel", "Rndcg", "ndcg_cut", "map_cut", "relative_P"),
+    *("success", "set_P", "set_relative_P", "set_recall", "set_map", "set_F"),
+    "num_nonrel_judged_ret",
+    *_PREFS,
+    *_BY_GROUP,
+    *("yaap", "rbp", "rbp_resid", "unj"),
+)
+_NEW_IN_10 = ("dcg", "ideal_dcg", "rbp", "rbp_resid", "unj")
+
+NICKNAMES: Mapping[str, Sequence[str]] = {
+    "official": _OFFICIAL,
+    "all_trec": (
+        *_OFFICIAL,
+        *("relstring", "recall", "unj", "rbp", "rbp_resid", "infAP", "gm_bpref", "utility"),
+        *("11pt_avg", "ndcg", "relative_P", "Rprec_mult", "success", "map_cut", "ndcg_cut"),
+        *("ndcg_rel", "Rndcg", "binG", "G", "set_P", "set_recall", "set_relative_P", "set_map"),
+        *("set_F", "num_nonrel_judged_ret"),
+    ),
+    "set": (
+        *("runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "utility", "set_P"),
+        *("set_recall", "set_relative_P", "set_map", "set_F"),
+    ),
+    "prefs": ("runid", "num_q", *_PREFS[:6]),
+    "all_prefs": ("runid", "num_q", *_PREFS),
+    "qrels_jg": ("runid", "num_q", *_BY_GROUP),
+}
+
+# The judgments that a measure needs, where it is not -R qrels.
+PREFERENCES = ("prefs", "qrels_prefs")
+FORMATS: Mapping[str, tuple[str, ...]] = {
+    "runid": RELATIONS,
+    "num_q": RELATIONS,
+    **dict.fromkeys(_PREFS, PREFERENCES),
+    **dict.fromkeys(_BY_GROUP, ("qrels_jg",)),
+}
+
+
+def measure_names(version: int = 10) -> list[str]:
+    """Return trec_eval's names of measures, in the order in which it prints them.
+
+    >>> measure_names()[5:8]
+    ['map', 'gm_map', 'Rprec']
+    """
+    return [name for name in _NAMES if version >= 10 or name not in _NEW_IN_10]
+
+
+def requested(wanted: Sequence[str], version: int = 10) -> dict[str, str | None]:
+    """Return the measures that `-m` options request, and their parameters, None for the usual ones.
+
+    If a name occurs twice, the parameters given first apply. Raises TrecEvalError for a name that
+    trec_eval does not know.
+    """
+    known = measure_names(version)
+    found: dict[str, str | None] = {}
+    for text in wanted:
+        name, dot, parameters = text.partition(".")
+        names = NICKNAMES.get(name, [name])
+        if name not in NICKNAMES and name not in known:
+            raise TrecEvalError(USAGE, _unknown(name or text, known))
+        if dot and not parameters:
+            raise TrecEvalError(USAGE, f"-m {text}: parameters should follow the point")
+        for one in names:
+            if one in known:
+                given = parameters if dot and name not in NICKNAMES else None
+                found[one] = given if found.get(one) is None else found[one]
+    return found
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    near = nearest(name, [*known, *NICKNAMES])
+    guess = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"-m {name or repr('')}: trec_eval has no such measure.{guess}"
+
+
+_CUTOFFS = {"P": CUTOFFS, "success": (1, 5, 10)}  # for names that mean one measure in `evaluate`
+_USUAL_LENGTH = 10  # of relstring
+
+
+def usual_values(name: str) -> Sequence[float]:
+    """Return the cutoffs, recall points or multiples that a name without parameters means.
+
+    Each is a separate measure. Empty: the name means one measure, with any parameters.
+
+    >>> usual_values("success"), usual_values("map")
+    ((1, 5, 10), ())
+    """
+    if name == "relstring":
+        return ()
+    return _CUTOFFS.get(name) or FAMILIES.get(name.lower(), ("", ()))[1]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measure as trec_eval prints it."""
+
+    name: str
+    measure: Measure
+    root: str  # the name without parameters
+
+
+def columns_of(name: str, given: str | None, settings: Mapping[str, Any]) -> list[Column]:
+    """Return the columns for a name with parameters; `settings` go to the measures that have them.
+
+    Raises TrecEvalError for parameters that trec_eval would not take.
+    """
+    canonical, implied = variant(name) or (name, {})
+    base = Measure(canonical)
+    own = {key: value for key, value in settings.items() if key in base.definition.parameters}
+    find = _several if usual_values(name) else _single
+    try:
+        found = find(name, given, base.with_parameters({**implied, **own}))
+    except CranfieldError as error:
+        status = CALCULATION if name == "utility" else FILE
+        raise TrecEvalError(status, f"{name}.{given}: {error}") from None
+    return [Column(name + suffix, measure, name) for suffix, measure in found]
+
+
+def _several(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
+    """Return the measures of cutoffs, recall points or multiples, with their names' endings."""
+    parameter = base.definition.names.parameter.get(name.lower())
+    whole = parameter is None and base.definition.cutoff_kind == "depth"
+    number = _leading_whole if whole else _leading_number
+    values = sorted(map(number, given.split(","))) if given else usual_values(name)
+    if len(set(values)) < len(values):
+        raise OptionError("a value occurs twice")
+    return [
+        (
+            f"_{value}" if whole else f"_{value:3.2f}",
+            base @ value if parameter is None else base.with_parameters({parameter: value}),
+        )
+        for value in values
+    ]
+
+
+def _single(name: str, given: str | None, base: Measure) -> list[tuple[str, Measure]]:
+    """Return the only measure: with a length, with several parameters, or with gains."""
+    takes = base.definition.parameters
+    parameter = base.definition.names.parameter.get(name.lower())
+    if given is None:
+        return [("", base @ _USUAL_LENGTH if name == "relstring" else base)]
+    if name == "relstring":
+        found = base @ int(max(1, min(_leading_number(given), 1e9)))
+    elif parameter is not None:
+        numbers = tuple(map(_leading_number, given.split(",")))
+        found = base.with_parameters({parameter: numbers[0] if parameter == "x" else numbers})
+    elif "gain" in takes or "p" in takes:
+        found = base.with_parameters(_pairs(given, takes))
+    else:
+        return [("", base)]
+    return [(f"_{given}", found)]
+
+
+def _leading_number(text: str) -> float:
+    """Return the number that the text begins with, 0 if with none: C's atof.
+
+    What C reads as infinite or not-a-number (`inf`, `nan`) is an error.
+    """
+    if re.match(r"\s*[+-]?(?:inf|nan)", text, re.IGNORECASE):
+        raise OptionError(f"expected a number, got {text!r:.40}")
+    found = re.match(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", text, re.ASCII)
+    return float(found[0]) if found else 0.0
+
+
+def _leading_whole(text: str) -> int:
+    found = re.match(r"\s*[+-]?\d+", text, re.ASCII)
+    if found and len(found[0]) > 18:
+        raise OptionError(f"{text:.40}... is too large")
+    return int(found[0]) if found else 0
+
+
+def _pairs(given: str, takes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return gains, and the parameter p; other names have no effect."""
+    gains: dict[int, float] = {}
+    values: dict[str, Any] = {}
+    for pair in given.split(","):
+        level, equals, value = pair.partition("=")
+        if not equals or "=" in value:
+            raise OptionError("expected level=gain, as in 1=2,2=4")
+        if level == "p" and "p" in takes:
+            values["p"] = _leading_number(value)
+        elif re.fullmatch("[0-9]{1,18}", level) and "gain" in takes:
+            if int(level) in gains:
+                raise OptionError(f"the level {level} occurs twice")
+            gains[int(level)] = _leading_number(value)
+    return {**values, "gain": gains} if gains else values

@@ -1,0 +1,304 @@
+"""A stand-in for pytrec_eval: change the import, keep the code.
+
+    from cranfield import pytrec_eval      # instead of: import pytrec_eval
+
+The names, the parameters and the numbers are those of pytrec_eval, and so of trec_eval 9:
+scores are compared as 32-bit floats, recall points follow its rule, and the queries evaluated are
+those of the run that have judgments. `relstring` and `runid`, which are texts, are 0.0, as in
+pytrec_eval.
+
+>>> evaluator = RelevanceEvaluator({"q1": {"d1": 1, "d2": 0, "d3": 2}}, {"map", "ndcg_cut.5"})
+>>> evaluator.evaluate({"q1": {"d2": 0.9, "d3": 0.7, "d1": 0.1}})["q1"]["map"]
+0.5833333333333333
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cranfield.arrays.ranked import floored_log
+from cranfield.data.judge import judge
+from cranfield.data.judging import Judging
+from cranfield.data.qrels import Qrels
+from cranfield.data.run import Run
+from cranfield.errors import InputError, nearest
+from cranfield.extensions.tools.compat.names import (
+    NICKNAMES,
+    TrecEvalError,
+    columns_of,
+    measure_names,
+    usual_values,
+)
+from cranfield.formats.block import LARGEST_GRADE
+from cranfield.formats.objects import MAPPINGS
+from cranfield.formats.small.read import Form, spaced, text_table
+from cranfield.measures import Measure, Plan
+from cranfield.version import __version__
+
+__all__ = [
+    "RelevanceEvaluator",
+    "__version__",
+    "compute_aggregated_measure",
+    "parse_qrel",
+    "parse_run",
+    "supported_measures",
+    "supported_nicknames",
+]
+
+_OF_VERSION_9 = measure_names(version=9)
+_NAMES = [name for name in _OF_VERSION_9 if name in NICKNAMES["all_trec"]]
+supported_measures: set[str] = set(_NAMES)
+"""The names of the measures that pytrec_eval has."""
+supported_nicknames: dict[str, set[str]] = {
+    name: {*names} & {*_OF_VERSION_9} for name, names in NICKNAMES.items()
+}
+"""{nickname: the names of its measures}, such as "official" and "all_trec"."""
+
+_TEXTS = ("runid", "relstring")
+
+_RUN = spaced("the run", "query_id", "Q0", "doc_id", "rank", "score", "tag")
+_QRELS = spaced("the qrels", "query_id", "iteration", "doc_id", "grade")
+
+
+def parse_run(f_run: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Parse the lines of a TREC run: `query_id Q0 doc_id rank score tag`.
+
+    Args:
+        f_run: an open file, or its lines.
+
+    Returns {query_id: {doc_id: score}}, in which an unknown query is an empty dict. Raises
+    AssertionError for a document that occurs twice for a query, ValueError for a line of other
+    columns or a score that is not a number.
+
+    >>> dict(parse_run(["q1 Q0 d1 1 12.5 bm25"]))
+    {'q1': {'d1': 12.5}}
+
+    """
+    return _parsed(f_run, _RUN, "score", float)
+
+
+def parse_qrel(f_qrel: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Parse the lines of a TREC qrels file: `query_id iteration doc_id grade`.
+
+    Args:
+        f_qrel: an open file, or its lines.
+
+    Returns {query_id: {doc_id: grade}}, in which an unknown query is an empty dict. Raises
+    AssertionError for a document that occurs twice for a query, ValueError for a line of other
+    columns or a grade that is not a whole number.
+
+    >>> dict(parse_qrel(["q1 0 d1 2", "q1 0 d2 0"]))
+    {'q1': {'d1': 2, 'd2': 0}}
+
+    """
+    return _parsed(f_qrel, _QRELS, "grade", int)
+
+
+def _parsed(
+    lines: Iterable[str], form: Form, column: str, number: Callable[[str], Any]
+) -> dict[str, dict[str, Any]]:
+    """Return {query: {document: number}} from lines, with the number in that column."""
+    table = text_table(form.what, "\n".join(line.rstrip("\r\n") for line in lines), form)
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    places = (form.names.index(name) for name in ("query_id", "doc_id", column))
+    cells = zip(*(table.columns[place] for place in places), strict=True)
+    for row, (query, doc, value) in enumerate(cells):
+        if doc in found[query]:
+            raise AssertionError(f"the document {doc!r} occurs twice for query {query!r}")
+        try:
+            found[query][doc] = number(value)
+        except ValueError as error:
+            raise table.error(row, str(error)) from None
+    return found
+
+
+def compute_aggregated_measure(measure: str, values: Sequence[float]) -> float:
+    """Return the value over all queries of one measure's values (n_queries,).
+
+    The sum where the name begins with `num_`, exp(mean) where it begins with `gm_` (their values
+    are logarithms), else the mean.
+
+    Args:
+        measure: the name of a measure, as in `supported_measures`.
+        values: the value of each query.
+
+    >>> compute_aggregated_measure("num_rel", [3.0, 4.0]), compute_aggregated_measure("map", [1, 0])
+    (7.0, 0.5)
+
+    """
+    if measure.startswith("num_"):
+        return float(np.sum(values))
+    if measure.startswith("gm_"):
+        return float(np.exp(np.sum(values) / len(values)))
+    return float(np.mean(values))
+
+
+class RelevanceEvaluator:
+    """Evaluates runs against judgments, with measures.
+
+    `query_relevance` is {query_id: {doc_id: grade}}; a query without judgments is left out.
+    `measures` are names of trec_eval or nicknames, with parameters as in `P.5,10`, `P_5`,
+    `ndcg.1=2,2=4`. A document is relevant from grade `relevance_level` on. With
+    `judged_docs_only_flag`, unjudged documents are dropped before measuring.
+
+    Raises TypeError for judgments or a level of another type, ValueError for an unknown measure.
+
+    >>> evaluator = RelevanceEvaluator({"q1": {"d1": 1}}, {"map"})
+    >>> evaluator.evaluate({"q1": {"d2": 2.0, "d1": 1.0}})
+    {'q1': {'map': 0.5}}
+    """
+
+    def __init__(
+        self,
+        query_relevance: Mapping[str, Mapping[str, int]],
+        measures: Iterable[str],
+        relevance_level: int = 1,
+        judged_docs_only_flag: bool = False,
+    ) -> None:
+        level = relevance_level
+        if not isinstance(level, int | np.integer) or not 1 <= level <= LARGEST_GRADE:
+            raise TypeError(f"relevance_level={level!r}: expected a whole number, 1 or more")
+        columns = _columns_of(_requested(measures), int(level))
+        self._names = [name for name, _ in columns]
+        texts = [i for i, (_, measure) in enumerate(columns) if measure is None]
+        self._zeros = [i - n for n, i in enumerate(texts)]  # the number that each text precedes
+        measured = [measure for _, measure in columns if measure is not None]
+        self._plan = Plan(measured)
+        self._logarithms = [
+            i for i, measure in enumerate(measured) if measure.definition.aggregation == "geometric"
+        ]
+        self._judging = Judging(scores="single", judged_only=bool(judged_docs_only_flag))
+        judged = _checked(query_relevance)
+        try:
+            self._qrels = Qrels(_named(judged)) if judged else None
+        except InputError as error:
+            raise TypeError(str(error)) from None
+        self._known = frozenset(judged)
+
+    def evaluate(self, scores: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+        """Evaluate a run {query_id: {doc_id: score}}: {query_id: {measure: value}}.
+
+        Queries are in the run's order; those without judgments are left out. Raises TypeError for a
+        run or scores of another type.
+        """
+        if self._qrels is None or not scores:
+            return {}
+        _refuse_others(scores, "score")
+        run = {query: docs for query, docs in scores.items() if query in self._known}
+        if not run:
+            return {}
+        named = _named(run)
+        qrels = self._qrels if len(run) == len(self._known) else self._qrels.of(named)
+        try:
+            meeting = judge(qrels, Run(named), self._judging)
+        except InputError as error:
+            raise TypeError(str(error)) from None
+        values = self._plan.values(meeting.judged)
+        for i in self._logarithms:
+            values[:, i] = floored_log(values[:, i])
+        if self._zeros:
+            values = np.insert(values, self._zeros, 0.0, axis=1)
+        rows = dict(zip(meeting.query_ids, values.tolist(), strict=True))
+        names = self._names
+        return {query: dict(zip(names, rows[query or _NO_ID], strict=True)) for query in run}
+
+
+# Replaces the id "", which is not allowed elsewhere in the package. Like "", it is sorted first.
+_NO_ID = "\1\1\1 no id"
+
+
+def _named(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the data with a name for the ids "", which pytrec_eval accepts."""
+    return {
+        query or _NO_ID: {doc or _NO_ID: value for doc, value in docs.items()}
+        if "" in docs
+        else docs
+        for query, docs in data.items()
+    }
+
+
+def _refuse_others(data: object, number: str) -> None:
+    """Raise TypeError unless the data are {query: {document: ...}}."""
+    if not isinstance(data, MAPPINGS):
+        raise TypeError(f"expected {{query: {{document: {number}}}}}, got {data!r:.80}")
+    for query, docs in data.items():
+        if not isinstance(query, str) or not isinstance(docs, MAPPINGS):
+            raise TypeError(
+                f"expected a string and {{document: {number}}}, got {query!r}: {docs!r:.80}"
+            )
+
+
+def _checked(data: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """Return the queries with judgments; TypeError if one is not {document: whole number}."""
+    _refuse_others(data, "grade")
+    for query, docs in data.items():
+        if set(map(type, docs.values())) <= {int}:
+            continue  # the usual case: no need to check each grade
+        for doc, grade in docs.items():
+            if not isinstance(grade, int | np.integer):
+                raise TypeError(
+                    f"query {query!r}, document {doc!r}: expected a whole number as the grade, "
+                    f"got {grade!r:.80}"
+                )
+    return {query: docs for query, docs in data.items() if docs}
+
+
+def _requested(measures: Iterable[str]) -> dict[str, str | None]:
+    """Return the measures that names and nicknames mean, and their parameters."""
+    if isinstance(measures, str):
+        raise TypeError(f"expected a set of measures, as in {{{measures!r}}}, got {measures!r}")
+    given: dict[str, str | None] = {}
+    for measure in measures:
+        for name, values in _read(measure):
+            before = given.get(name)
+            if before is None or values is None or before == values:
+                given[name] = values or before
+            elif usual_values(name):
+                given[name] = f"{before},{values}"
+            else:
+                raise ValueError(f"{name} is given with {before} and with {values}")
+    return given
+
+
+def _read(measure: str) -> list[tuple[str, str | None]]:
+    """Return the names that a string means, and the parameters after a point or underscore."""
+    if not isinstance(measure, str):
+        raise TypeError(f"expected the name of a measure, got {measure!r:.80}")
+    names = supported_nicknames.get(measure, {measure})
+    if names <= supported_measures:
+        return [(name, None) for name in names]
+    parts = re.fullmatch(rf"(?P<name>.+?)[._](?P<values>{_VALUES})", measure)
+    if parts and parts["name"] in supported_measures:
+        return [(parts["name"], re.sub(r"\s", "", parts["values"]))]
+    near = nearest(measure, [*supported_measures, *supported_nicknames])
+    guess = f". Did you mean {near[0]}?" if near else ""
+    raise ValueError(f"unsupported measure {measure}{guess}")
+
+
+_NUMBER = r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_VALUES = rf"{_NUMBER}(?:\s*,\s*{_NUMBER})*|[0-9]+={_NUMBER}(?:\s*,\s*[0-9]+={_NUMBER})*"
+
+
+def _columns_of(wanted: Mapping[str, str | None], level: int) -> list[tuple[str, Measure | None]]:
+    """Return the names and measures of the result, in trec_eval's order; None for texts.
+
+    Raises ValueError for parameters that trec_eval does not take.
+    """
+    columns: list[tuple[str, Measure | None]] = []
+    for name in _NAMES:
+        if name in wanted and name in _TEXTS:
+            columns.append((name, None))
+        elif name in wanted:
+            values, several = wanted[name], bool(usual_values(name))
+            if values is not None and (several or name == "11pt_avg"):
+                values = ",".join(sorted(set(values.split(",")), key=float))
+            try:
+                found = columns_of(name, values, {"rel": level, "version": 9})
+            except TrecEvalError as error:
+                raise ValueError(str(error)) from None
+            # Only values of which each is a measure are part of the names.
+            columns += [(column.name if several else name, column.measure) for column in found]
+    return columns
