@@ -303,7 +303,7 @@ def test_what_stands_above_what() -> None:
     assert judged.hits.grade.tolist() == [-1, 0, 1]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5, every=5))
 def test_without_ties_every_rule_has_the_same_bits(seed: int) -> None:
     grades, scores = case(seed)
     untied = {doc: float(i) for i, doc in enumerate(scores)}
