@@ -306,7 +306,7 @@ def test_intervals_of_few_runs_hold_as_often_as_the_note_says(few: int, n: int) 
 
 def test_a_gate_lets_through_as_few_as_it_says_when_systems_are_trained_again() -> None:
     """At the margin, 5 in 100 at most pass; judged by these models alone, many more do."""
-    times, n, margin, random = repetitions(2_000), 43, 0.02, np.random.default_rng(20261124)
+    times, n, margin, random = 2_000, 43, 0.02, np.random.default_rng(20261124)
     settings = GateSettings(test="t")
     passed = [0, 0]
     for _ in range(times):
