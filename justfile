@@ -12,6 +12,10 @@ thorough:
 cover:
     pytest -n auto --cov
 
+# Whether the tests notice 300 changes of the code
+mutants:
+    python scripts/mutants.py
+
 # Style, types, spelling
 lint:
     ruff check && ruff format --check && mypy --strict && codespell

@@ -31,7 +31,7 @@ import numpy as np
 from cranfield import Qrels, Run, evaluate, fuse, kendall, parse, read_qrels, read_run
 from cranfield.data.judging import Judging
 from cranfield.extensions.labels.pools.deciding import deciding
-from cranfield.extensions.labels.pools.strategies import STRATEGIES, answered
+from cranfield.extensions.labels.pools.move_to_front import ask_all, move_to_front
 
 SEED = 20_261_128
 MEASURES = ("nDCG@10", "AP")
@@ -40,8 +40,8 @@ DEPTH = 100
 TAU = 0.9
 FIRST = 2_000
 STEP = 5  # documents that each pair asks for in a round, by decide
-WAYS = ("depth", "fusion", "rbp", "chance", "move-to-front", "bandit", "decide")
-BY_CHANCE = ("chance", "move-to-front", "bandit")
+WAYS = ("depth", "fusion", "rbp", "chance", "move-to-front", "decide")
+BY_CHANCE = ("chance", "move-to-front")
 
 Orders = Mapping[str, Sequence[str]]  # the documents of each query, in the order of the questions
 Lists = Mapping[str, Sequence[Sequence[str]]]  # those of each run
@@ -91,9 +91,9 @@ class Simulation:
         found: dict[str, Sequence[str]] = {}
         for query, lists in self.lists.items():
             mixed = [lists[i] for i in generator.permutation(len(lists)).tolist()]
-            if way in STRATEGIES:
-                asked = STRATEGIES[way](mixed)
-                found[query] = list(answered(asked, partial(self._is_relevant, query)))
+            if way == "move-to-front":
+                is_relevant = partial(self._is_relevant, query)
+                found[query] = list(ask_all(move_to_front(mixed), is_relevant))
                 continue
             # By depth: the first of every run, then the second, ...
             by_rank = [

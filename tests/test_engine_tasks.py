@@ -14,8 +14,17 @@ import cranfield.extensions.scale.tasks as tasks
 from cranfield import InputError, Qrels, definitions, evaluate, parse
 from cranfield.arrays import threads
 from cranfield.data.judging import Judging
+from cranfield.extensions.scale.group_sums import (
+    BASE,
+    ROWS,
+    Kind,
+    list_differences,
+    list_means,
+    merge_sums,
+    sum_pairs,
+    sum_scores,
+)
 from cranfield.extensions.scale.tasks import Task, of_bucket, of_partition, rows_of_arrays
-from cranfield.extensions.scale.totals import Kind, _differences, _paired, _plus, _summary, _summed
 from cranfield.measures import Measure
 from cranfield.version import __version__
 
@@ -281,15 +290,15 @@ def merged(groups: Sequence[str], made: Any, table: pa.Table, n: int) -> Iterato
         )
         states += list(made(iter(batches)))
     CHANCE.shuffle(states)
-    yield from _plus(groups, iter(states))
+    yield from merge_sums(groups, iter(states))
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 @pytest.mark.parametrize("n", [1, 3, 37])
 def test_means_are_exact_for_any_partitions(n: int) -> None:
     table = scored(NAMES, 5)
-    made = partial(_summed, ["system"], KINDS, True)
-    found = list(_summary(["system"], KINDS, 0.95, merged(["system"], made, table, n)))
+    made = partial(sum_scores, ["system"], KINDS, True)
+    found = list(list_means(["system"], KINDS, 0.95, merged(["system"], made, table, n)))
     rows = pa.Table.from_batches(found).to_pylist()
     expected = evaluate(Qrels(JUDGED, top_grade=3), RUNS, NAMES)
     assert len(rows) == 2 * len(KINDS)
@@ -316,6 +325,7 @@ def pairs(n: int) -> pa.Table:
         {
             **by["new", query],
             **{f"__base_{one.column}": by["old", query][one.column] for one in KINDS},
+            **dict.fromkeys((ROWS, BASE + ROWS), 1),
         }
         for query in JUDGED
     ]
@@ -328,9 +338,9 @@ def test_differences_are_those_of_a_paired_t_test(n: int) -> None:
     from scipy import stats
 
     table = pairs(n)
-    made = partial(_paired, ["system"], KINDS, None)
+    made = partial(sum_pairs, ["system"], KINDS, "system", None)
     states = merged(["system"], made, table, n)
-    found = list(_differences(["system"], KINDS, 0.9, False, states))
+    found = list(list_differences(["system"], KINDS, 0.9, False, states))
     rows = {row["measure"]: row for row in pa.Table.from_batches(found).to_pylist()}
     for name in ("nDCG@5", "AP", "RR"):
         new, old = table[name].to_numpy(), table[f"__base_{name}"].to_numpy()
@@ -354,8 +364,8 @@ def test_differences_are_those_of_a_paired_t_test(n: int) -> None:
 def test_a_relative_difference_has_the_interval_of_a_jackknife() -> None:
     """Each query is nearly alone in one of 1,000 groups: as the jackknife over queries."""
     table = pairs(1)
-    made = partial(_paired, [], KINDS, "query_id")
-    found = list(_differences([], KINDS, 0.95, True, merged([], made, table, 4)))
+    made = partial(sum_pairs, [], KINDS, "system", "query_id")
+    found = list(list_differences([], KINDS, 0.95, True, merged([], made, table, 4)))
     rows = {row["measure"]: row for row in pa.Table.from_batches(found).to_pylist()}
     new, old = table["AP"].to_numpy(), table["__base_AP"].to_numpy()
     row = rows["AP"]
@@ -365,7 +375,7 @@ def test_a_relative_difference_has_the_interval_of_a_jackknife() -> None:
     error = ((n - 1) / n * ((left - left.mean()) ** 2).sum()) ** 0.5
     far = (row["relative_high"] - row["relative_low"]) / 2
     assert far == pytest.approx(2.0096 * error, rel=0.1)
-    same = list(_differences([], KINDS, 0.95, True, merged([], made, table, 1)))
+    same = list(list_differences([], KINDS, 0.95, True, merged([], made, table, 1)))
     assert same[0].equals(found[0])
     assert rows["GMAP"]["relative"] == pytest.approx(rows["GMAP"]["difference"] - 1, rel=1e-9)
 
@@ -379,14 +389,14 @@ def test_groups_may_be_null_and_scores_may_be_missing() -> None:
         }
     )
     kinds = [Kind("RR", "RR", "mean", True)]
-    made = partial(_summed, ["country"], kinds, True)
+    made = partial(sum_scores, ["country"], kinds, True)
     states = merged(["country"], made, table, 2)
-    rows = pa.Table.from_batches(list(_summary(["country"], kinds, 0.95, states))).to_pylist()
+    rows = pa.Table.from_batches(list(list_means(["country"], kinds, 0.95, states))).to_pylist()
     found = {row["country"]: row for row in rows}
     assert (found["a"]["value"], found["a"]["queries"], found["a"]["answered"]) == (0.5, 2, 2)
     assert (found[None]["value"], found[None]["queries"], found[None]["answered"]) == (0.5, 1, 1)
     assert found[None]["std_error"] is found[None]["low"] is None
-    assert list(_plus(["country"], iter([]))) == []
+    assert list(merge_sums(["country"], iter([]))) == []
 
 
 def test_rows_of_systems_that_are_not_listed_are_refused() -> None:

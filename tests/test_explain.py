@@ -793,6 +793,12 @@ def test_what_is_missing_is_named_and_the_ideal_knows_the_ranks_of_the_run() -> 
     assert (above.n_relevant, above.missing) == (2, [("c", 2)])
 
 
+def test_ranks_before_documents_were_dropped_are_not_beside_the_ideal_ranking() -> None:
+    judgments, run = {"q": {"a": 2, "b": 1}}, {"q": {"b": 3.0, "unjudged": 2.0, "a": 1.0}}
+    assert "rank in run" in str(explain(judgments, run, "nDCG", "q"))
+    assert "rank in run" not in str(explain(judgments, run, "nDCG", "q", judged_only=True))
+
+
 @pytest.mark.parametrize("options", [{}, {"order": "rank"}, {"order": "given"}, {"ties": "best"}])
 @pytest.mark.parametrize("measure", ["AP", "EEL", "RBP"])
 def test_a_query_that_a_run_file_does_not_have_scores_as_in_evaluate(

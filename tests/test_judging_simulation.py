@@ -39,7 +39,7 @@ def test_ways_without_chance_take_as_many_as_stated(
     assert [[n] for n in found] == _stated()[way][:3]
 
 
-@pytest.mark.parametrize("way", ["chance", "move-to-front", "bandit"])
+@pytest.mark.parametrize("way", ["chance", "move-to-front"])
 def test_draws_are_within_what_is_stated(way: str, simulated: tuple[Simulation, Tau]) -> None:
     one, tau = simulated
     needed = until_tau(one, tau, way, SEED + 3)

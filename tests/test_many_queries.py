@@ -385,6 +385,7 @@ def test_where_student_is_not_as_good_all_flips_are_drawn() -> None:
     assert found.method == ["drawn", "drawn"]
     assert (found.p.tolist(), found.low.tolist()) == (p.tolist(), low.tolist())
     assert found.high.tolist() == high.tolist()
+    np.testing.assert_array_equal(found.error, np.sqrt(p * (1 - p) / 3_000))
 
 
 # ---- gate ---------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def test_where_fewer_are_there_all_are_drawn_and_it_is_said() -> None:
 def test_options_that_do_not_fit_are_refused() -> None:
     for options, said in (
         ({"by": "chance"}, "state n"),
-        ({"n": 5}, "n=5 applies to by=chance, decide, move-to-front, bandit"),
+        ({"n": 5}, "n=5 applies to by=chance, decide, move-to-front, and by="),
         ({"by": "decide", "k": 3}, "looks as deep as the measure"),
         ({"by": "decide", "seed": 3}, "draws nothing"),
         ({"by": "chance", "n": 3, "strata": "10=1"}, "leave n out"),
@@ -151,10 +151,11 @@ def test_options_that_do_not_fit_are_refused() -> None:
         ({"by": "chance", "strata": {}}, "ranks and the share"),
         ({"by": "chance", "strata": {1.5: 1}}, "ranks and the share"),
         ({"strata": "10=1"}, "state by='chance', too"),
-        ({"by": "bandit", "unjudged": True}, "leave unjudged out"),
+        ({"by": "move-to-front", "unjudged": True}, "leave unjudged out"),
         ({"by": "fusion", "scores_above": 1.0}, "scores_above applies to single runs"),
         ({"by": "chance", "n": 5, "draw": "queries", "likely": "rank"}, "queries are equally"),
         ({"by": "rank"}, "by='rank'"),
+        ({"by": "bandit"}, "by='bandit'"),
         ({"k": 0}, "k=0"),
         ({"by": "chance", "n": 0}, "n=0"),
     ):

@@ -14,7 +14,8 @@ from scipy import stats
 
 from cranfield import InputError, MeasureError, OptionError, evaluate, rbo, reproduce
 from cranfield.comparison.alignment import align
-from cranfield.extensions.orderings.reproduce import Estimate, _effects, _errors, kendall_union
+from cranfield.extensions.orderings.reproduce import _effects, _errors, kendall_union
+from cranfield.extensions.orderings.reproduction import Estimate
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 

@@ -23,7 +23,7 @@ from cranfield import (
     read_run,
     tune,
 )
-from cranfield.extensions.fusion.tune import _compositions
+from cranfield.extensions.fusion.trials import _compositions
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 

@@ -54,11 +54,13 @@ _NAMES = {
     ),
     "extensions.orderings.pairs": "Correlation OrderingPair",
     "extensions.orderings.rbo": "RBO RunRBO rbo",
-    "extensions.orderings.reproduce": "ReproducedRun Reproduction reproduce",
+    "extensions.orderings.reproduce": "reproduce",
+    "extensions.orderings.reproduction": "ReproducedRun Reproduction",
     "extensions.report.report": "Report report",
     "extensions.labels.pools.collect": "Assessor Labels collect",
     "extensions.labels.pools.holes": "Hole Holes holes",
-    "extensions.labels.pools.pool": "Pool pool",
+    "extensions.labels.pools.pool": "pool",
+    "extensions.labels.pools.pool_result": "Pool",
     "scoring.check": "Check check",
     "scoring.evaluate": "evaluate",
     "extensions.whatif.joint_bounds": "JointBounds joint_bounds",
@@ -122,8 +124,8 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.labels.pools.holes import Hole as Hole
     from cranfield.extensions.labels.pools.holes import Holes as Holes
     from cranfield.extensions.labels.pools.holes import holes as holes
-    from cranfield.extensions.labels.pools.pool import Pool as Pool
     from cranfield.extensions.labels.pools.pool import pool as pool
+    from cranfield.extensions.labels.pools.pool_result import Pool as Pool
     from cranfield.extensions.orderings.coefficients import Kendall as Kendall
     from cranfield.extensions.orderings.coefficients import kendall as kendall
     from cranfield.extensions.orderings.coefficients import tau_ap as tau_ap
@@ -144,9 +146,9 @@ if TYPE_CHECKING:  # "as" says to type checkers that a name is public
     from cranfield.extensions.orderings.rbo import RBO as RBO
     from cranfield.extensions.orderings.rbo import RunRBO as RunRBO
     from cranfield.extensions.orderings.rbo import rbo as rbo
-    from cranfield.extensions.orderings.reproduce import ReproducedRun as ReproducedRun
-    from cranfield.extensions.orderings.reproduce import Reproduction as Reproduction
     from cranfield.extensions.orderings.reproduce import reproduce as reproduce
+    from cranfield.extensions.orderings.reproduction import ReproducedRun as ReproducedRun
+    from cranfield.extensions.orderings.reproduction import Reproduction as Reproduction
     from cranfield.extensions.power.power import power as power
     from cranfield.extensions.power.power import queries_needed as queries_needed
     from cranfield.extensions.power.power import seeds_needed as seeds_needed

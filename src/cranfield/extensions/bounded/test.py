@@ -38,12 +38,7 @@ class Bounded(GateTest):
         return Reach(low, high, against=number)
 
     def limits(
-        self,
-        gains: Floats,
-        bounds: Floats,
-        reach: Any,
-        alpha: float,
-        weights: Floats | None,
+        self, gains: Floats, bounds: Floats, reach: Any, alpha: float, weights: Floats | None
     ) -> Limits:
         """Return the limits of mean gains by betting, and p-values."""
         return bounded(gains, bounds, reach, alpha, weights)

@@ -13,25 +13,20 @@ from typing import Any, Never, Unpack
 
 import numpy as np
 
-from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align
 from cranfield.comparison.compare import compared
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import corrected
-from cranfield.comparison.flips import Flips, Paired
-from cranfield.comparison.randomization import step_down
-from cranfield.comparison.result import Method, listed, verdicts
-from cranfield.comparison.scale import cut, is_geometric, range_of
+from cranfield.comparison.flips import Flips
+from cranfield.comparison.scale import is_geometric
 from cranfield.comparison.score_columns import spelled
 from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings
-from cranfield.comparison.significance import Moments, signs, t_ends, t_interval, t_p, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, printable
 from cranfield.extensions.collections.collection_files import collection_files
-from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
+from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, compare_averages
 from cranfield.extensions.collections.macro_tables import macro_tables
 from cranfield.extensions.collections.options import CollectionSettings, CollectionSettingsOptions
-from cranfield.extensions.collections.strata import Strata, flipped
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged, warn_of
 from cranfield.options import refuse_others, takes
@@ -232,10 +227,7 @@ def _of_measures(given: Mapping[str, Any], measures: MeasuresLike | None) -> Ite
 
 
 def _aligned(
-    name: str,
-    given: Any,
-    measures: MeasuresLike | None,
-    how: tuple[Alignment, Judging, Reading],
+    name: str, given: Any, measures: MeasuresLike | None, how: tuple[Alignment, Judging, Reading]
 ) -> Aligned:
     """Return the scores on one collection."""
     qrels, runs, own = given, None, measures
@@ -276,29 +268,25 @@ def averaged(
         )
     said = [*_lacking(there, len(aligned), list(aligned))]
     if len(complete) < 2 or (baseline is not None and baseline not in complete):
-        what = f"{baseline!r:.80} has no run on some" if len(complete) > 1 else "no two systems"
-        tail = "" if len(complete) > 1 else " have a run on every collection"
+        problem = "no two systems have a run on every collection"
+        if len(complete) > 1:
+            problem = f"the baseline {baseline!r:.80} has no run on some collections"
         raise InputError(
-            f"the baseline {what} collections" if not tail else f"{what}{tail}",
+            problem,
             hint=" ".join(one.text for one in said if one.code == "lacking")
             or f"The systems are {', '.join(map(printable, names))}.",
         )
-    of_each = Settings(
-        baseline=baseline,
-        all_pairs=settings.all_pairs,
-        test=settings.test,
-        correction=settings.correction,
-        alpha=settings.alpha,
-        flips=settings.flips,
-        seed=settings.seed,
-        tie=settings.tie,
-    )
+    of_each = Settings(**{**settings.to_dict(), "baseline": baseline})
     comparisons = {name: compared(one, of_each, extras=False) for name, one in aligned.items()}
-    results = [_result(aligned, complete, settings, baseline, *one) for one in _measures(aligned)]
+    measures = _measures(aligned)
+    results = [
+        compare_averages(aligned, complete, settings, baseline, name, columns)
+        for name, columns in measures
+    ]
     said += _doubts(aligned, results, settings)
     said += [
-        Note("mixed", "warning", f"The average is of different measures: {one.measure}.")
-        for one, (_, columns) in zip(results, _measures(aligned), strict=True)
+        Note("mixed", "warning", f"The average is of different measures: {name}.")
+        for name, columns in measures
         if len(set(columns)) > 1
     ]
     return CollectionComparison(comparisons, settings, results, tuple(said), tuple(notes))
@@ -342,119 +330,6 @@ def _measures(aligned: Mapping[str, Aligned]) -> list[tuple[str, Sequence[str]]]
             )
         found.append((", ".join(dict.fromkeys(columns)), columns))
     return found
-
-
-def _result(
-    aligned: Mapping[str, Aligned],
-    names: Sequence[str],
-    settings: CollectionSettings,
-    baseline: str | None,
-    measure: str,
-    columns: Sequence[str],
-) -> MacroResult:
-    """Return the comparison of macro averages under one measure."""
-    first = next(iter(aligned.values()))
-    rising = first.rising(columns[0])
-    of_each = {
-        key: one.column(column)[:, [one.names.index(name) for name in names]]
-        for (key, one), column in zip(aligned.items(), columns, strict=True)
-    }
-    place = {key: i for i, key in enumerate(sorted(of_each))}  # who is flipped when: by name alone
-    values = [of_each[key] for key in place]
-    code = np.repeat(np.arange(len(values)), [len(one) for one in values])
-    strata = Strata(np.concatenate(values), code)
-    left, right = np.triu_indices(len(names), 1)
-    if baseline is not None:
-        base = names.index(baseline)
-        left = np.delete(np.arange(len(names)), base)
-        right = np.full(len(left), base)
-    means = strata.means
-    macro = means.mean(axis=0)
-    pairs = {
-        "system": [names[i] for i in left.tolist()],
-        "other": [names[i] for i in right.tolist()],
-        "mean": macro[left],
-        "other_mean": macro[right],
-        **_of_these(strata, left, right, settings, rising=rising),
-        **_of_others(means, left, right, settings, rising=rising),
-    }
-    ranges = [
-        range_of(one.known(column), of_each[key])
-        for (key, one), column in zip(aligned.items(), columns, strict=True)
-    ]
-    most = sum(high - low for low, high in ranges) / len(ranges)  # of a difference
-    for low, high in (("low", "high"), ("others_low", "others_high")):
-        pairs |= zip((low, high), cut(pairs[low], pairs[high], -most, most), strict=True)
-    rows = zip(*(listed(one) for one in pairs.values()), strict=True)
-    systems = [
-        MacroSystem(name, float(macro[i]), {key: float(means[place[key], i]) for key in aligned})
-        for i, name in enumerate(names)
-    ]
-    found = [MacroPair(**dict(zip(pairs, row, strict=True))) for row in rows]
-    return MacroResult(measure, rising, systems, found)
-
-
-def _of_these(
-    strata: Strata, left: Ints, right: Ints, settings: CollectionSettings, *, rising: bool
-) -> dict[str, Any]:
-    """Return whether the systems differ on these collections: columns of (n_pairs,)."""
-    paired = strata.paired(left, right)
-    flips = Flips(paired.n_units, settings.flips, settings.seed)
-    error, degrees = strata.welch(left, right)
-    by_t = t_p(paired.means, error, degrees)
-    method: Method | None = None
-    if settings.test == "t":
-        p, (low, high) = by_t, t_ends(paired.means, error, degrees, settings.alpha)
-    else:
-        p, low, high, method = flipped(paired, flips, settings.alpha)
-    p_adjusted = _corrected(p, paired, flips, settings)
-    apart = strata.values[:, left] - strata.values[:, right]
-    return {
-        "difference": paired.means,
-        "micro": apart.mean(axis=0),
-        "low": low,
-        "high": high,
-        "p": p,
-        "p_adjusted": p_adjusted,
-        "p_t": by_t,
-        "error": error,
-        "df": np.where(np.isnan(by_t), np.nan, degrees),
-        "method": [method] * len(left),
-        "verdict": verdicts(p_adjusted <= settings.alpha, paired.means, rising=rising),
-    }
-
-
-def _of_others(
-    means: Floats, left: Ints, right: Ints, settings: CollectionSettings, *, rising: bool
-) -> dict[str, Any]:
-    """Return whether the systems differ over collections, each one observation: (n_pairs,)."""
-    paired = Paired(means, left, right)
-    moments, flips = Moments.of(paired), Flips(paired.n_units, settings.flips, settings.seed)
-    by_t = t_test(moments)
-    if settings.test == "t":
-        p, (low, high) = by_t, t_interval(moments, settings.alpha)
-    else:
-        p, low, high, _ = flipped(paired, flips, settings.alpha)
-    p_adjusted = _corrected(p, paired, flips, settings)
-    wins, ties, losses = signs(paired, settings.tie)
-    return {
-        "wins": wins if rising else losses,
-        "ties": ties,
-        "losses": losses if rising else wins,
-        "others_low": np.where(np.isfinite(low), low, np.nan),
-        "others_high": np.where(np.isfinite(high), high, np.nan),
-        "others_p": p,
-        "others_p_adjusted": p_adjusted,
-        "others_p_t": by_t,
-        "others_verdict": verdicts(p_adjusted <= settings.alpha, paired.means, rising=rising),
-    }
-
-
-def _corrected(p: Floats, paired: Paired, flips: Flips, settings: CollectionSettings) -> Floats:
-    """Return p-values corrected for all pairs: (n_pairs,)."""
-    if settings.correction == "maxt":
-        return np.where(np.isnan(p), np.nan, step_down(paired, flips))
-    return corrected(settings.correction, p)
 
 
 def _far_apart(results: Sequence[MacroResult], settings: CollectionSettings) -> Iterator[Note]:
@@ -509,9 +384,8 @@ def _doubts(
     flips = Flips(n, settings.flips, settings.seed)
     least = float(flips.share(np.array(1 if flips.exact else 0)))
     how = "none" if settings.correction == "maxt" else settings.correction
-    floor = float(
-        corrected(how, np.full(comparisons, least)).min()
-    )  # where every pair has the least
+    # The least corrected p, where every pair has the least one.
+    floor = float(corrected(how, np.full(comparisons, least)).min())
     if least > alpha:
         text = (
             f"{n} collections: no p over collections can be below {least:.3g}. They show what "

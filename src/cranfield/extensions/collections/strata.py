@@ -7,17 +7,28 @@ variances, with Satterthwaite's degrees of freedom.
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
+from cranfield.comparison.corrections import corrected
 from cranfield.comparison.edgeworth import flip_limits, limits_agree
 from cranfield.comparison.flips import MANY, Flips, Paired
 from cranfield.comparison.pair_tests import p_values
-from cranfield.comparison.randomization import inverted
-from cranfield.comparison.result import Method
-from cranfield.comparison.significance import Moments, Summed, summed
+from cranfield.comparison.randomization import inverted, step_down
+from cranfield.comparison.result import Method, verdicts
+from cranfield.comparison.significance import (
+    Moments,
+    Summed,
+    signs,
+    summed,
+    t_ends,
+    t_interval,
+    t_p,
+    t_test,
+)
+from cranfield.extensions.collections.options import CollectionSettings
 
 
 class Strata(NamedTuple):
@@ -84,3 +95,66 @@ def flipped(paired: Paired, flips: Flips, alpha: float, many: int = MANY) -> Fli
         some = replace(paired, left=paired.left[far], right=paired.right[far])
         p[far], low[far], high[far] = inverted(some, flips, alpha)
     return Flipped(p, low, high, "sequential")
+
+
+def compare_on_these(
+    strata: Strata, left: Ints, right: Ints, settings: CollectionSettings, *, rising: bool
+) -> dict[str, Any]:
+    """Return whether the systems differ on these collections: columns of (n_pairs,)."""
+    paired = strata.paired(left, right)
+    flips = Flips(paired.n_units, settings.flips, settings.seed)
+    error, degrees = strata.welch(left, right)
+    by_t = t_p(paired.means, error, degrees)
+    method: Method | None = None
+    if settings.test == "t":
+        p, (low, high) = by_t, t_ends(paired.means, error, degrees, settings.alpha)
+    else:
+        p, low, high, method = flipped(paired, flips, settings.alpha)
+    p_adjusted = _corrected(p, paired, flips, settings)
+    apart = strata.values[:, left] - strata.values[:, right]
+    return {
+        "difference": paired.means,
+        "micro": apart.mean(axis=0),
+        "low": low,
+        "high": high,
+        "p": p,
+        "p_adjusted": p_adjusted,
+        "p_t": by_t,
+        "error": error,
+        "df": np.where(np.isnan(by_t), np.nan, degrees),
+        "method": [method] * len(left),
+        "verdict": verdicts(p_adjusted <= settings.alpha, paired.means, rising=rising),
+    }
+
+
+def compare_on_others(
+    means: Floats, left: Ints, right: Ints, settings: CollectionSettings, *, rising: bool
+) -> dict[str, Any]:
+    """Return whether the systems differ over collections, each one observation: (n_pairs,)."""
+    paired = Paired(means, left, right)
+    moments, flips = Moments.of(paired), Flips(paired.n_units, settings.flips, settings.seed)
+    by_t = t_test(moments)
+    if settings.test == "t":
+        p, (low, high) = by_t, t_interval(moments, settings.alpha)
+    else:
+        p, low, high, _ = flipped(paired, flips, settings.alpha)
+    p_adjusted = _corrected(p, paired, flips, settings)
+    wins, ties, losses = signs(paired, settings.tie)
+    return {
+        "wins": wins if rising else losses,
+        "ties": ties,
+        "losses": losses if rising else wins,
+        "others_low": np.where(np.isfinite(low), low, np.nan),
+        "others_high": np.where(np.isfinite(high), high, np.nan),
+        "others_p": p,
+        "others_p_adjusted": p_adjusted,
+        "others_p_t": by_t,
+        "others_verdict": verdicts(p_adjusted <= settings.alpha, paired.means, rising=rising),
+    }
+
+
+def _corrected(p: Floats, paired: Paired, flips: Flips, settings: CollectionSettings) -> Floats:
+    """Return p-values corrected for all pairs: (n_pairs,)."""
+    if settings.correction == "maxt":
+        return np.where(np.isnan(p), np.nan, step_down(paired, flips))
+    return corrected(settings.correction, p)

@@ -29,9 +29,7 @@ def command(
         "take ranks; the others scores.",
     ),
     how: Fusing = flags.family(
-        Fusing,
-        weights={"metavar": "W,W,... or NAME=W,..."},
-        k={"names": ("-k",)},
+        Fusing, weights={"metavar": "W,W,... or NAME=W,..."}, k={"names": ("-k",)}
     ),
     name: str | None = flags.option(help="The name of the result.  [default: the method]"),
     format: Any = flags.option(  # noqa: A002 - the word for it, as in Run.write

@@ -236,13 +236,7 @@ def fused(lists: Lists, method: Method, how: Fusing, weights: Floats) -> tuple[I
 
 
 def _completed(
-    found: Found,
-    lists: Lists,
-    weights: Floats,
-    how: Fusing,
-    *,
-    shares: bool,
-    by_norm: bool,
+    found: Found, lists: Lists, weights: Floats, how: Fusing, *, shares: bool, by_norm: bool
 ) -> Found:
     """Return the same with a value of each document for each run that did not return it.
 

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack, get_args
 
 import numpy as np
 
@@ -19,21 +18,20 @@ from cranfield.comparison.settings import Settings, count_from
 from cranfield.comparison.significance import TIE
 from cranfield.data.judge import list_warnings
 from cranfield.data.judging import Judging
-from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.data.run_names import runs_of
 from cranfield.errors import InputError, MeasureError, OptionError, one_of
-from cranfield.extensions.fusion.fuse import NOT_FUSED, FuseOptions, fuse
-from cranfield.extensions.fusion.fused_rows import FusedRows
+from cranfield.extensions.fusion.fuse import NOT_FUSED, FuseOptions
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS
+from cranfield.extensions.fusion.trials import Over, Trials, count_parts, list_settings
 from cranfield.formats.columns import What
 from cranfield.formats.header import columns_for
 from cranfield.formats.small.labels import cluster_labels
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, warn_of
 from cranfield.options import Options, is_whole, option, refuse_others, takes
-from cranfield.progress import Watching, steps, watched
+from cranfield.progress import Watching, watched
 from cranfield.render.numbers import (
     interval,
     number,
@@ -51,20 +49,9 @@ from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
 from cranfield.scoring.evaluate import score_runs
 
-Over = Literal["weights", "parameter"]
-
-_MOST = 3_000  # settings: with more, it takes very long, and the best is a matter of chance
 _LISTED = 10  # settings of several runs' weights that a table shows
-_USUAL = 300  # settings, unless `steps` says otherwise
 _NARROW = 45  # characters that the names of runs may take above their weights
 _TUNED, _BASE = "tuned", "untuned"
-# What is tried of a method's parameter, in steps of whole numbers, over a number: value = i / of.
-_GRIDS: Mapping[str, tuple[Sequence[int], int]] = {
-    "k": ((1, 2, 5, *range(10, 110, 10), 150, 200, 300, 500, 1000), 1),
-    "gamma": (range(1, 21), 10),
-    "sigma": ((1, 2, 5, 10, 20, 50, 100), 100),
-    "phi": (range(5, 100, 5), 100),
-}
 
 
 def _number_or_labels(value: Any) -> Any:
@@ -218,7 +205,7 @@ class Tuned(Shown):
         systems: dict[str, System] = {one.name: one for one in result.systems}
         level = percent(1 - self.recipe["alpha"])
         said = {
-            _BASE: "equal weights" if self.over == "weights" else _in_words(self._untuned),
+            _BASE: "equal weights" if self.over == "weights" else _in_words(self.recipe["untuned"]),
             _TUNED: f"chosen on the other {number_of(self.folds - 1, 'fold')}",
         }
         pick = max if result.rising else min
@@ -241,11 +228,6 @@ class Tuned(Shown):
         header = ["setting", "mean", "diff", f"{level} interval", "p"]
         return Table(header, rows, text, 1, title=[title])
 
-    @property
-    def _untuned(self) -> Mapping[str, float]:
-        found: Mapping[str, float] = self.recipe["untuned"]
-        return found
-
     def _settings(self) -> Table:
         """Return the settings in their order, or, of several weights, the best."""
         order = list(range(len(self.settings)))
@@ -260,12 +242,11 @@ class Tuned(Shown):
         apart = sum(len(name) + 3 for name in names) <= _NARROW
         rows = []
         for i in listed:
-            values = [short(one) for one in self.settings[i].values()]
+            values, mean = [short(value) for value in self.settings[i].values()], self.means[i]
             often = f"{times[i]}" if times[i] else ""
-            bar = _bar(self.means[i], low, high)
-            rows.append(
-                [*(values if apart else ["  ".join(values)]), number(self.means[i]), often, bar]
-            )
+            share = (mean - low) / (high - low) if high > low else 1.0
+            bar = "=" * max(1, round(10 * share))
+            rows.append([*(values if apart else ["  ".join(values)]), number(mean), often, bar])
         n = len(self.settings)
         are, flat = "is" if self.close == 1 else "are", self.close - 1 > (n - 1) / 4
         text = [
@@ -282,12 +263,6 @@ class Tuned(Shown):
         title = "Settings" if len(listed) == n else f"The best {len(listed)} of {n:,} settings"
         header = [*labels, "mean", "chosen", ""]
         return Table(header, rows, text, len(labels), best, title=[title], n_sentences=1)
-
-
-def _bar(mean: float, low: float, high: float) -> str:
-    """Return a bar of ten characters between the lowest and the highest mean."""
-    share = (mean - low) / (high - low) if high > low else 1.0
-    return "=" * max(1, round(10 * share))
 
 
 def _in_words(setting: Mapping[str, float]) -> str:
@@ -345,118 +320,90 @@ def tune(
     """
     refuse_others(tune, options)
     one_of("method", method, get_args(Method))
-    how, judging, reading = Tuning.of(options), Judging.of(options), Reading.of(options)
+    tuning, judging, reading = Tuning.of(options), Judging.of(options), Reading.of(options)
     fusing = Fusing.of(options)
-    wanted = parse(measure) if isinstance(measure, str) else measure
-    if wanted.definition.aggregation != "mean":
-        raise MeasureError(f"{wanted}: is no mean over the queries, so no fold has a part of it")
-    several = runs_of(runs, "strict", columns_for(reading.columns, What.RUN))
-    judged, _, _ = arranged(
-        *(qrels, list(several.values()), None, None),
+    aim = parse(measure) if isinstance(measure, str) else measure
+    if aim.definition.aggregation != "mean":
+        raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
+    named_runs = runs_of(runs, "strict", columns_for(reading.columns, What.RUN))
+    judgments, _, _ = arranged(
+        *(qrels, list(named_runs.values()), None, None),
         columns=reading.columns,
         duplicates=judging.duplicates,
         verb=tune,
     )
-    over = how.over or ("weights" if METHODS[method].is_weighted else "parameter")
-    settings, untuned = _grid(method, over, tuple(several), how, fusing)
-    held = {name: run.only(queries=judged) for name, run in several.items()}
-    trials = _Trials(judged, held, method, over, wanted, {**fusing.unusual(), **judging.unusual()})
-    first = trials.fused(None if over == "weights" else untuned)
-    query_ids, base, tried = trials.tried(first, settings)
-    fold, names = _folds(how, query_ids)
-    away = _far(settings, untuned)
-    rising = wanted.definition.higher_is_better is not False
+    over = tuning.over or ("weights" if METHODS[method].is_weighted else "parameter")
+    settings, untuned = list_settings(method, over, tuple(named_runs), tuning.steps, fusing)
+    judged_runs = {name: run.only(queries=judgments) for name, run in named_runs.items()}
+    fixed_options = {**fusing.unusual(), **judging.unusual()}
+    trials = Trials(judgments, judged_runs, method, over, aim, fixed_options, settings, untuned)
+    tuned = _choose(trials, named_runs, judging, tuning)
+    warn_of(tuned.notes)
+    return tuned
+
+
+def _choose(trials: Trials, runs: Mapping[str, Run], judging: Judging, tuning: Tuning) -> Tuned:
+    """Return the best of some settings, on all queries and for each fold on the other folds.
+
+    `runs` have all queries, those of the trials the judged ones.
+    """
+    untuned_run = trials.fuse(None if trials.over == "weights" else trials.untuned)
+    query_ids, untuned_scores, scores = trials.score_all(untuned_run)
+    fold, fold_names = _divide_queries(tuning, query_ids)
     chosen = {
-        name: _best(tried[:, fold != i].mean(axis=1), away, rising=rising)
-        for i, name in enumerate(names)
+        name: trials.find_best(scores[:, fold != i].mean(axis=1))
+        for i, name in enumerate(fold_names)
     }
-    of_held = tried[np.array([*chosen.values()])[fold], np.arange(len(query_ids))]
-    columns = {_BASE: base, _TUNED: of_held}
-    held_out = _compared(columns, query_ids, str(wanted), how)
-    place = _best(tried.mean(axis=1), away, rising=rising)
-    best = replace(trials, runs=several).fused(settings[place])
-    each = score_runs(judged, held, [wanted], judging)
-    alone = {name: float(one[wanted]) for name, one in each.items()}
-    notes = [
-        *list_warnings(judged, several.values()),
-        *first.rows.notes,
-        *held_out.notes,
-        *_doubts(alone, float(of_held.mean()), rising=rising),
-    ]
-    warn_of(notes)
+    held_out_scores = scores[np.array([*chosen.values()])[fold], np.arange(len(query_ids))]
+    columns = {_BASE: untuned_scores, _TUNED: held_out_scores}
+    held_out = _compared(columns, query_ids, str(trials.measure), tuning)
+    means = scores.mean(axis=1)
+    place = trials.find_best(means)
+    best_run = replace(trials, runs=runs).fuse(trials.settings[place])
+    fusion_recipe = best_run.recipe
+    scores_alone = score_runs(trials.qrels, trials.runs, [trials.measure], judging)
+    alone = {name: float(scores[trials.measure]) for name, scores in scores_alone.items()}
+    n_parts = {"steps": count_parts(tuning.steps, len(runs))} if trials.over == "weights" else {}
     return Tuned(
-        method=method,
-        measure=str(wanted),
-        over=over,
-        settings=settings,
-        means=tried.mean(axis=1).tolist(),
-        errors=[or_none(one) or None for one in _errors(tried - tried[place])],
+        method=trials.method,
+        measure=str(trials.measure),
+        over=trials.over,
+        settings=trials.settings,
+        means=means.tolist(),
+        errors=[or_none(error) or None for error in _errors(scores - scores[place])],
         chosen=chosen,
         place=place,
         held_out=held_out,
         alone=alone,
-        run=best,
-        notes=tuple(notes),
+        run=best_run,
+        notes=(
+            *list_warnings(trials.qrels, runs.values()),
+            *untuned_run.rows.notes,
+            *held_out.notes,
+            *_doubts(alone, float(held_out_scores.mean()), rising=trials.rising),
+        ),
         recipe={
-            **{key: value for key, value in best.recipe.items() if key not in ("runs", "weights")},
-            "runs": list(several),
-            "over": over,
-            **({"steps": _steps(how, len(several))} if over == "weights" else {}),
-            "folds": len(names),
-            "seed": how.seed,
-            "alpha": how.alpha,
-            "untuned": dict(untuned),
+            **{key: fusion_recipe[key] for key in fusion_recipe if key not in ("runs", "weights")},
+            "runs": list(runs),
+            "over": trials.over,
+            **n_parts,
+            "folds": len(fold_names),
+            "seed": tuning.seed,
+            "alpha": tuning.alpha,
+            "untuned": dict(trials.untuned),
         },
     )
 
 
-@dataclass(frozen=True)
-class _Trials:
-    """Settings to try: fused with each, and scored."""
-
-    judged: Qrels
-    runs: Mapping[str, Run]
-    method: Method
-    over: Over
-    measure: Measure
-    how: Mapping[str, Any]  # the options of fusion that stay
-
-    def fused(self, setting: Mapping[str, float] | None) -> Run:
-        """Return the runs fused with a setting; None: with equal weights."""
-        more = setting or {} if self.over == "parameter" else {"weights": setting}
-        chosen: Any = {**self.how, **more}
-        made = fuse(self.runs, self.method, **chosen)
-        rows = made.rows
-        assert isinstance(rows, FusedRows)  # noqa: S101 - fuse makes it of these
-        rows.is_quiet = True  # its notes are given once, with the others
-        return made
-
-    def tried(
-        self, untuned: Run, settings: Sequence[Mapping[str, float]]
-    ) -> tuple[list[str], Floats, Floats]:
-        """Return the queries, the scores untuned, (n,), and of each setting, (n_settings, n)."""
-        scores = [self.scores(untuned)]
-        scores += [self.scores(self.fused(one)) for one in steps(settings, "settings")]
-        query_ids = [*scores[0]]
-        table = np.array([[one[query] for query in query_ids] for one in scores])
-        return query_ids, table[0], table[1:]
-
-    def scores(self, run: Run) -> Mapping[str, float]:
-        """Return the score of each query."""
-        found = score_runs(self.judged, {"run": run}, [self.measure])["run"]
-        by_query: Mapping[str, float] = found.per_query(self.measure)
-        return by_query
-
-
 def _compared(
-    columns: Mapping[str, Floats], query_ids: Sequence[str], measure: str, how: Tuning
+    columns: Mapping[str, Floats], query_ids: Sequence[str], measure: str, tuning: Tuning
 ) -> Comparison:
     """Compare the scores of the untuned setting and of the chosen ones, without a warning."""
     scores = {
         name: {measure: dict(zip(query_ids, column.tolist(), strict=True))}
         for name, column in columns.items()
     }
-    settings = Settings(baseline=_BASE, alpha=how.alpha, seed=how.seed)
+    settings = Settings(baseline=_BASE, alpha=tuning.alpha, seed=tuning.seed)
     return compared(align(scores, None, None), settings)
 
 
@@ -478,101 +425,18 @@ def _errors(gaps: Floats) -> list[float]:
     return found
 
 
-def _grid(
-    method: Method, over: Over, names: Sequence[str], how: Tuning, fusing: Fusing
-) -> tuple[list[dict[str, float]], dict[str, float]]:
-    """Return the settings to try, and the untuned one."""
-    way = METHODS[method]
-    if not way.is_weighted and way.parameter is None:
-        raise OptionError(f"{method} has neither weights nor a parameter to choose")
-    if over == "parameter":
-        if way.parameter is None:
-            able = ", ".join(name for name, one in METHODS.items() if one.parameter)
-            raise OptionError(f"over='parameter': {method} has none; {able} have one")
-        if how.steps is not None:
-            raise OptionError(f"steps={how.steps} divides weights: over='parameter' has none")
-        numbers, of = _GRIDS[way.parameter]
-        return [{way.parameter: i / of} for i in numbers], {
-            way.parameter: getattr(fusing, way.parameter)
-        }
-    if not way.is_weighted:
-        able = ", ".join(name for name, one in METHODS.items() if one.is_weighted)
-        raise OptionError(f"over='weights': {method} has no form with weights; {able} have one")
-    parts = _steps(how, len(names))
-    n = _n_settings(parts, len(names))
-    if n > _MOST:
-        raise OptionError(
-            f"steps={parts}: {n:,} settings of {len(names)} runs, more than {_MOST:,}: fewer "
-            "steps, or fewer runs"
-        )
-    found = [
-        {name: part / parts for name, part in zip(names, one, strict=True)}
-        for one in _compositions(parts, len(names))
-    ]
-    return found, dict.fromkeys(names, 1 / len(names))
-
-
-def _steps(how: Tuning, n_runs: int) -> int:
-    """Return the number of parts: 10 without a word, or the most of few enough settings."""
-    if how.steps is not None:
-        return how.steps
-    return max((one for one in range(1, 11) if _n_settings(one, n_runs) <= _USUAL), default=1)
-
-
-def _n_settings(parts: int, n_runs: int) -> int:
-    return math.comb(parts + n_runs - 1, n_runs - 1)
-
-
-def _compositions(whole: int, n: int) -> Iterator[tuple[int, ...]]:
-    """Yield all n whole numbers of at least 0 whose sum is `whole`."""
-    for bars in combinations(range(whole + n - 1), n - 1):
-        ends = (-1, *bars, whole + n - 1)
-        yield tuple(b - a - 1 for a, b in pairwise(ends))
-
-
-def _far(settings: Sequence[Mapping[str, float]], untuned: Mapping[str, float]) -> Ints:
-    """Return each setting's place in the order by how far it is from the untuned one.
-
-    Of settings as far, the weights by the names of runs decide: the order of runs changes nothing.
-    """
-    keys = [
-        (round(_distance(one, untuned), 12), [one[name] for name in sorted(one)])
-        for one in settings
-    ]
-    found = np.empty(len(keys), np.int64)
-    found[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
-    return found
-
-
-def _distance(setting: Mapping[str, float], untuned: Mapping[str, float]) -> float:
-    """Return how far a setting is from the untuned one; parameters by their logarithm."""
-    if len(setting) == 1:
-        ((one, other),) = zip(setting.values(), untuned.values(), strict=True)
-        return abs(math.log(one / other)) if one > 0 and other > 0 else abs(one - other)
-    pairs = zip(setting.values(), untuned.values(), strict=True)
-    return math.fsum((one - other) ** 2 for one, other in pairs)
-
-
-def _best(means: Floats, away: Ints, *, rising: bool) -> int:
-    """Return the best setting; of several, the one that is nearest to the untuned one."""
-    sign = 1 if rising else -1
-    best = (sign * means).max()
-    tied = np.flatnonzero(sign * means >= best - TIE)
-    return int(tied[away[tied].argmin()])
-
-
-def _folds(how: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:
+def _divide_queries(tuning: Tuning, query_ids: Sequence[str]) -> tuple[Ints, list[str]]:
     """Return the fold of each query, and their names."""
     n = len(query_ids)
-    if is_whole(how.folds):
-        k = int(how.folds)
+    if is_whole(tuning.folds):
+        k = int(tuning.folds)
         if k > n:
             raise OptionError(f"folds={k}: expected at most the number of queries, {n:,}")
-        order = np.random.default_rng(how.seed).permutation(n)
+        order = np.random.default_rng(tuning.seed).permutation(n)
         fold = np.empty(n, np.int64)
         fold[order] = np.arange(n) % k
         return fold, [str(i + 1) for i in range(k)]
-    labels = cluster_labels(how.folds)
+    labels = cluster_labels(tuning.folds)
     missing = [one for one in query_ids if one not in labels]
     if missing:
         raise InputError(

@@ -220,10 +220,7 @@ def power_of(one: Ordering, settings: SignFlips) -> DiscriminativePower:
     exact = Flips(len(one.query_ids)).exact
     enough = exact or needed <= settings.flips or left_of_all > 0
     return DiscriminativePower(
-        n_pairs,
-        int(np.count_nonzero(p <= alpha)),
-        left_of_all,
-        None if enough else needed,
+        n_pairs, int(np.count_nonzero(p <= alpha)), left_of_all, None if enough else needed
     )
 
 

@@ -228,8 +228,7 @@ class Correlation(Shown):
                 "systems followed.",
             ),
             Column(
-                "RBO at least, most",
-                lambda one: interval(one.rbo.min, one.rbo.max, signs=False),
+                "RBO at least, most", lambda one: interval(one.rbo.min, one.rbo.max, signs=False)
             ),
         ]
 

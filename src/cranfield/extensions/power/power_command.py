@@ -37,78 +37,83 @@ def command(
     given, sd, alpha = design.sizes, design.sd, design.alpha
     _check(given, sd, n_queries)
     design.check_sd()
-    name = next(iter(given), "effect")
-    if design.power <= alpha and (n_queries is None or not given) and name != "width":
+    goal = next(iter(given), "effect")
+    if design.power <= alpha and (n_queries is None or not given) and goal != "width":
         raise OptionError(
             f"--power {design.power:g}: expected more than --alpha {alpha:g}, chance's power"
         )
-    unit = 1.0 if sd is None else sd  # a size may have been divided by it
-    more: Any = {"cluster_size": design.cluster_size, "icc": design.icc}
-    if design.seeds is not None and design.seed_sd is not None:
-        more |= {"seeds": design.seeds, "seed_sd": design.seed_sd / unit}
-    row: dict[str, float | None] = dict(given)
-    others: list[dict[str, float | None]] = []
-    if sd is not None:
-        row["sd"] = sd
-    if design.seed_sd is not None:
-        row["seed_sd"] = design.seed_sd
-        if design.seeds is not None:
-            row["seeds"] = design.seeds
+    inputs: Row = {**given, "sd": sd, "seed_sd": design.seed_sd, "seeds": design.seeds}
+    inputs = {name: number for name, number in inputs.items() if number is not None}
     if design.seed_sd is not None and design.seeds is None:
-        said = "seeds: how many runs of each system"
-        wanted = {key: value for key, value in design.unusual().items() if key != "seeds"}
-        if n_queries is not None:
-            row |= {"seeds": seeds_needed(n_queries, **wanted), "queries": n_queries}
-            said += " so many queries need."
-        else:
-            designs = [_queries_with(replace(design, seeds=one)) for one in _SEEDS]
-            row, *others = [
-                {**row, "seeds": seeds, "queries": n}
-                for seeds, n in zip(_SEEDS, designs, strict=True)
-            ]
-            said += " there are; queries: how many are then needed, - where no number is enough."
-        for one in (row, *others) if name != "width" else ():
-            one["power"] = design.power
+        rows, meaning = _plan_seeds(design, inputs, goal, n_queries)
     elif n_queries is None:
-        said = _NEEDED[name]
-        row["queries"] = queries_needed(**design.unusual())
-        if name != "width":
-            row["power"] = design.power
-    elif not given:
-        said = (
-            "the least difference that this many queries detect with this power; effect: over sd."
-        )
-        least = detectable(n_queries, power=design.power, alpha=alpha, **more)
-        row |= {"queries": n_queries, "effect": least}
-        if sd is not None:
-            row["difference"] = least * sd
-        row["power"] = design.power
+        rows, meaning = [{**inputs, "queries": queries_needed(**design.unusual())}], _NEEDED[goal]
+        if goal != "width":
+            rows[0]["power"] = design.power
     else:
-        what = "find it" if name != "margin" else "let a run that is as good pass"
-        said = f"power: how likely so many queries are to {what}."
-        row["queries"] = n_queries
-        (size,) = given.values()
-        effect = abs(size) / (1.0 if sd is None else sd)
-        sides: Literal[1, 2] = 1 if name == "margin" else 2
-        row["power"] = power(effect, n_queries, alpha=alpha, sides=sides, **more)
-    if any(one["queries"] is not None and one["queries"] < FEW for one in (row, *others)):
-        said += _so_few(name, alpha)
-    for one in (row, *others):
-        one["alpha"] = alpha
+        rows, meaning = _show_power(design, inputs, n_queries)
+    if any(row["queries"] is not None and row["queries"] < FEW for row in rows):
+        meaning += _so_few(goal, alpha)
+    for row in rows:
+        row["alpha"] = alpha
+        if design.cluster_size is not None:
+            n_units = None if row["queries"] is None else int(row["queries"]) // design.each
+            row |= {"clusters": n_units, "deff": design.design_effect}
     if design.cluster_size is not None:
-        for one in (row, *others):
-            n_units = None if one["queries"] is None else int(one["queries"]) // design.each
-            one |= {"clusters": n_units, "deff": design.design_effect}
-        said += (
+        meaning += (
             f" deff: the design effect, by which clusters of {design.each:,} queries multiply the "
             "variance of a mean."
         )
     if design.seed_sd is not None:
-        said += (
+        meaning += (
             " seed_sd: the standard deviation of the means of a system's runs; the question is "
             "whether the systems differ when they are trained again, with other seeds."
         )
-    show(Experiment(row, said, others), form)
+    show(Experiment(rows[0], meaning, rows[1:]), form)
+
+
+Row = dict[str, float | None]  # {name of a number: number}
+
+
+def _plan_seeds(
+    design: Design, inputs: Row, goal: str, n_queries: int | None
+) -> tuple[list[Row], str]:
+    """Return how many runs of each system some queries need, or queries some runs; a sentence."""
+    power_of_goal: Row = {} if goal == "width" else {"power": design.power}
+    meaning = "seeds: how many runs of each system"
+    if n_queries is not None:
+        wanted = {key: value for key, value in design.unusual().items() if key != "seeds"}
+        numbers = {"seeds": seeds_needed(n_queries, **wanted), "queries": n_queries}
+        return [{**inputs, **numbers, **power_of_goal}], f"{meaning} so many queries need."
+    rows = []
+    for n_seeds in _SEEDS:
+        needed = queries_for(replace(design, seeds=n_seeds))
+        n_needed = None if needed > MOST_QUERIES else needed
+        rows.append({**inputs, "seeds": n_seeds, "queries": n_needed, **power_of_goal})
+    meaning += " there are; queries: how many are then needed, - where no number is enough."
+    return rows, meaning
+
+
+def _show_power(design: Design, inputs: Row, n_queries: int) -> tuple[list[Row], str]:
+    """Return the power of a number of queries, or the least effect that they find; a sentence."""
+    unit = 1.0 if design.sd is None else design.sd  # a size may have been divided by it
+    options: Any = {"alpha": design.alpha, "cluster_size": design.cluster_size, "icc": design.icc}
+    if design.seeds is not None and design.seed_sd is not None:
+        options |= {"seeds": design.seeds, "seed_sd": design.seed_sd / unit}
+    row = {**inputs, "queries": n_queries}
+    if not design.sizes:
+        row["effect"] = least = detectable(n_queries, power=design.power, **options)
+        if design.sd is not None:
+            row["difference"] = least * design.sd
+        row["power"] = design.power
+        return [row], (
+            "the least difference that this many queries detect with this power; effect: over sd."
+        )
+    ((goal, size),) = design.sizes.items()
+    sides: Literal[1, 2] = 1 if goal == "margin" else 2
+    row["power"] = power(abs(size) / unit, n_queries, sides=sides, **options)
+    question = "let a run that is as good pass" if goal == "margin" else "find it"
+    return [row], f"power: how likely so many queries are to {question}."
 
 
 def _so_few(name: str, alpha: float) -> str:
@@ -121,12 +126,6 @@ def _so_few(name: str, alpha: float) -> str:
 
 
 _SEEDS = (2, 3, 4, 5, 7, 10, 15, 20, 30, 50)  # runs of each system, to choose from
-
-
-def _queries_with(design: Design) -> int | None:
-    """Return how many queries a design needs, None if no number is enough."""
-    found = queries_for(design)
-    return None if found > MOST_QUERIES else found
 
 
 _NEEDED = {

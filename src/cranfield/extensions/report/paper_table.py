@@ -9,17 +9,15 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from cranfield.comparison.compare import compared, every_pair
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.result import Outcome, Result, System
-from cranfield.comparison.scale import range_of
 from cranfield.comparison.settings import Settings
 from cranfield.comparison.tables import CORRECTIONS, test_of
 from cranfield.errors import InputError
 from cranfield.extensions.collections.macro import CollectionComparison, averaged
-from cranfield.extensions.collections.macro_result import MacroResult
+from cranfield.extensions.report.paper_columns import ABSENT, AverageColumn, MeasureColumn
 from cranfield.lazy import cached_property
 from cranfield.notes import Note
 from cranfield.options import Options, option, refuse_others, takes, whole
-from cranfield.render.numbers import number, number_of, queries_of
+from cranfield.render.numbers import number_of, queries_of
 from cranfield.render.plain import text
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -28,7 +26,6 @@ Marks = Literal["letters", "daggers", "none"]
 _BETTER, _WORSE = "\N{DAGGER}", "\N{DOUBLE DAGGER}"
 _NAMED = 6  # collections: of more, a caption does not tell each one's queries
 _UPRIGHT = 8  # columns: with more, LaTeX's headings are turned
-_ABSENT = "\N{EN DASH}"
 
 
 def _words(value: Any) -> str:
@@ -85,91 +82,6 @@ class PaperOptions(TypedDict, total=False):
 # ---- end
 
 
-@dataclass(frozen=True, eq=False)
-class _Column:
-    """A column of numbers: one measure on one collection (None: there is only one)."""
-
-    collection: str | None
-    found: Comparison
-    result: Result
-    style: Paper
-
-    @cached_property
-    def systems(self) -> Mapping[str, System]:
-        """The systems, by name."""
-        return {one.name: one for one in self.result.systems}
-
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return len(self.result.query_ids)
-
-    @cached_property
-    def in_percent(self) -> bool:
-        """Whether the column is in percent: the measure, or all its scores, are between 0 and 1."""
-        values = self.found.aligned.column(self.result.measure)
-        known = self.found.aligned.known(self.result.measure)
-        ends = range_of(known, values) if known is not None else (values.min(), values.max())
-        return self.style.percent and ends[0] >= 0 and ends[1] <= 1
-
-    def verdict(self, system: str, other: str) -> Outcome | None:
-        """Return whether a system is better, or worse, than another; None if neither is shown."""
-        if other not in self.systems or system not in self.systems or system == other:
-            return None
-        if self.result.letters is None and other != self.found.settings.baseline:
-            return None
-        return self.result.between(system, other)[1]
-
-    def shown(self, system: str) -> str:
-        """Return a system's mean as it is shown, or a dash if the system was not run."""
-        if system not in self.systems:
-            return _ABSENT
-        digits, mean = self.style.digits, self.systems[system].mean
-        if self.in_percent:
-            return number(100 * mean, 1 if digits is None else digits)
-        return number(mean, 3 if digits is None else digits)
-
-    @cached_property
-    def places(self) -> Mapping[str, int]:
-        """The place of each system by the digits shown, the best 1: equal numbers share one."""
-        values = {name: float(self.shown(name)) for name in self.systems}
-        order = sorted({*values.values()}, reverse=self.result.rising)
-        return {name: order.index(value) + 1 for name, value in values.items()}
-
-    def at_place(self, place: int) -> frozenset[str]:
-        """Return the systems to mark at a place; the last, which all may share, has no mark."""
-        last = max(self.places.values())
-        return frozenset(name for name, at in self.places.items() if at == place < last)
-
-
-@dataclass(frozen=True, eq=False)
-class _Average(_Column):
-    """A column of the averages over all collections, under one measure."""
-
-    macro: MacroResult
-    of: Sequence[_Column]  # what is averaged
-
-    @property
-    def n_queries(self) -> int:
-        return sum(one.n_queries for one in self.of)
-
-    @cached_property
-    def systems(self) -> Mapping[str, System]:
-        return {
-            one.name: System(one.name, one.mean, None, None, None, False)
-            for one in self.macro.systems
-        }
-
-    @cached_property
-    def in_percent(self) -> bool:
-        return all(one.in_percent for one in self.of)
-
-    def verdict(self, system: str, other: str) -> Outcome | None:
-        if {(system, other), (other, system)}.isdisjoint(self.macro.by_names):
-            return None
-        return self.macro.between(system, other)[1]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class PaperTable(Shown):
     """Systems by measures, as `paper_table` makes them: a row for each system.
@@ -201,29 +113,28 @@ class PaperTable(Shown):
         return next(iter(self.found.values())).settings
 
     @cached_property
-    def _columns(self) -> Sequence[_Column]:
+    def _columns(self) -> Sequence[MeasureColumn]:
         return [*self._of_each, *self._averages]
 
     @cached_property
-    def _of_each(self) -> Sequence[_Column]:
+    def _of_each(self) -> Sequence[MeasureColumn]:
         return [
-            _Column(name, one, one[measure], self.style)
+            MeasureColumn(name, one, one[measure], self.style.digits, self.style.percent)
             for name, one in self.found.items()
             for measure in one.aligned.measures
         ]
 
     @cached_property
-    def _averages(self) -> Sequence[_Average]:
+    def _averages(self) -> Sequence[AverageColumn]:
         """The columns of averages: of each collection's first measure, of the second ones, ..."""
         if self.over is None:
             return ()
-        n = len(self.over.results)
-        found = []
-        for i, result in enumerate(self.over.results):
-            of = self._of_each[i::n]
-            one = of[0]
-            found.append(_Average("average", one.found, one.result, self.style, result, of))
-        return found
+        n, look = len(self.over.results), (self.style.digits, self.style.percent)
+        return [
+            AverageColumn("average", of[0].found, of[0].result, *look, macro, of)
+            for i, macro in enumerate(self.over.results)
+            for of in [self._of_each[i::n]]
+        ]
 
     @cached_property
     def systems(self) -> Sequence[str]:
@@ -243,7 +154,7 @@ class PaperTable(Shown):
         signs = ascii_lowercase if len(names) <= 26 else [str(i + 1) for i in range(len(names))]
         return dict(zip(names, signs, strict=False)) if self.marks == "letters" else {}
 
-    def _marks(self, column: _Column, system: str) -> str:
+    def _marks(self, column: MeasureColumn, system: str) -> str:
         """Return the superscript of a value."""
         if self.marks == "none" or system not in column.systems:
             return ""
@@ -258,9 +169,9 @@ class PaperTable(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """The notes of each comparison, and on systems that a collection lacks."""
-        found: list[Note] = []
         if self.over is not None:
             return self.over.notes
+        found: list[Note] = []
         for name, one in self.found.items():
             found += one.notes if name is None else [note.of(name) for note in one.notes]
             lacking = [system for system in self.systems if system not in one.aligned.names]
@@ -274,8 +185,6 @@ class PaperTable(Shown):
         """Whether there is one measure, the same on each of several collections."""
         measures = {one.result.measure for one in self._of_each}
         return len(self.found) > 1 and len(measures) == 1 and self._of_each[0].result.rising
-
-    # ---- the caption ----------------------------------------------------------------------------
 
     @property
     def caption(self) -> Sequence[str]:
@@ -308,7 +217,7 @@ class PaperTable(Shown):
             said += f"; {'some of ' * (1 in seeds)}the systems are means of {runs} runs"
         absent = any(name not in one.systems for one in self._of_each for name in self.systems)
         if absent:
-            said += f"; {_ABSENT} not run{' on all collections' * bool(self._averages)}"
+            said += f"; {ABSENT} not run{' on all collections' * bool(self._averages)}"
         return f"{said}."
 
     def _test(self) -> Iterator[str]:
@@ -356,8 +265,6 @@ class PaperTable(Shown):
         if {*sizes.values()} != {1}:
             yield f"{how}, {over}{each}" if how == "uncorrected" else f"{how} over {over}{each}"
         yield f"p \N{LESS-THAN OR EQUAL TO} {settings.alpha:g}"
-
-    # ---- forms ----------------------------------------------------------------------------------
 
     def tables(self) -> list[Table]:
         """Return the table: a row for each system, a column for each measure."""

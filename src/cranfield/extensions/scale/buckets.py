@@ -215,13 +215,7 @@ def _roles(run: Run, ways: Iterable[_PlannedWay], *, has_spans: bool) -> tuple[R
 class _Run:
     """A run whose rows were dealt to buckets; a dict stays in memory."""
 
-    def __init__(
-        self,
-        run: Run,
-        roles: Sequence[Role],
-        n_buckets: int,
-        spill: Spill,
-    ) -> None:
+    def __init__(self, run: Run, roles: Sequence[Role], n_buckets: int, spill: Spill) -> None:
         self.run, self.dealt, self.left_out = run, None, run.left_out
         self._queries: list[list[str]] = []
         if run.nested is None:

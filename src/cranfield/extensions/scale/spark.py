@@ -4,13 +4,11 @@
 intervals and tests of it. All three are lazy, as Spark is: every action on a result computes it
 again, so that the scores of queries are best written to a table first.
 
-Rows are dealt to buckets by the hash of their query, and each bucket is evaluated by the functions
-that `cranfield.evaluate` uses, on one core. So each query's score has the bits that it has on one
-machine, and exact sums give the same means for any number of partitions. Only `mapInArrow` and
-`applyInArrow` are used, which work under Spark Connect, too.
+Rows are dealt to buckets by the hash of their query. `cranfield.evaluate`'s functions evaluate each
+bucket on one core, with the bits of one machine. Only `mapInArrow` and `applyInArrow` are used,
+which work under Spark Connect, too.
 """
 
-import json
 import math
 import re
 import warnings
@@ -38,7 +36,15 @@ from cranfield.extensions.scale.tasks import (
     of_partition,
     rows_of_arrays,
 )
-from cranfield.extensions.scale.totals import MEASURE, ROLE, column, compare, quoted, summarize
+from cranfield.extensions.scale.totals import (
+    MEASURE,
+    ROLE,
+    attach_counts,
+    column,
+    compare,
+    quoted,
+    summarize,
+)
 from cranfield.formats.block import Errors, LeftOut, Role, check_errors
 from cranfield.formats.columns import IDS, ColumnsLike, ColumnsOfBoth, What, plain_name
 from cranfield.formats.fields import Fields, fields_of
@@ -60,9 +66,6 @@ _DOCUMENTS_IN_ARRAY = 100  # about as many, as recommenders return
 _ROWS_WORTH_A_BUCKET = 20_000  # with fewer, starting a task takes longer than its work
 _JUDGMENTS_TRIED_FIRST = 1_000  # are looked for in a run before all are
 _ROWS_LOOKED_AT = 10_000  # of each side, for the reason why nothing is shared
-
-
-# ---- evaluate -----------------------------------------------------------------------------------
 
 
 @takes(Judging)
@@ -127,10 +130,13 @@ def evaluate(
     if not all(hasattr(frame, "mapInArrow") for frame in (qrels, qrels if run is None else run)):
         raise InputError("Spark DataFrames are needed: cranfield.evaluate takes what is in memory")
     wanted = measures_of(measures)
-    _check_found_elsewhere(wanted)
+    if own := next((one.name for one in wanted if one.definition.module == "__main__"), None):
+        raise MeasureError(
+            f"{own} is declared in the program itself, which the machines of Spark do not import: "
+            "declare it in a module that is installed there, or added to the session"
+        )
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
-    if top_grade is not None:
-        top_grade = checked("top_grade", top_grade, level())
+    top_grade = None if top_grade is None else checked("top_grade", top_grade, level())
     task = Task(wanted, how, errors, __version__, keep=keep, names=names, top_grade=top_grade)
     if run is None:
         if by is not None or systems is not None:
@@ -157,17 +163,7 @@ def evaluate(
     )
     _refuse_strangers(judged, ranked, systems or [_ALONE])
     scores = _in_buckets(judged, ranked, n_buckets, task)
-    return _with_counts(scores, judged, ranked, systems or [_ALONE])
-
-
-def _check_found_elsewhere(measures: Iterable[Measure]) -> None:
-    """Raise MeasureError for a measure that is declared in the program itself."""
-    for one in measures:
-        if one.definition.module == "__main__":
-            raise MeasureError(
-                f"{one.name} is declared in the program itself, which the machines of Spark do not "
-                "import: declare it in a module that is installed there, or added to the session"
-            )
+    return attach_counts(scores, judged.rows, ranked.rows, systems or [_ALONE])
 
 
 _ALONE = "run"  # the name of a run of one system
@@ -323,8 +319,7 @@ def _in_buckets(judged: _Side, ranked: _Side, n_buckets: int, task: Task) -> "Da
     types = {dict(side.data.dtypes)[side.query] for side in (judged, ranked)}
     for side in (judged, ranked):
         query = column(side.query)
-        if len(types) > 1:  # 7 and "7" are one query
-            query = query.cast("string")
+        query = query.cast("string") if len(types) > 1 else query  # 7 and "7" are one query
         bucket = functions.pmod(functions.xxhash64(query), functions.lit(n_buckets))
         sides.append(side.data.withColumn(BUCKET, bucket))
     left, right = (side.groupBy(BUCKET) for side in sides)
@@ -343,11 +338,10 @@ def _united(sides: "Sequence[DataFrame]", n_buckets: int) -> "DataFrame":
     """Return both sides as one DataFrame of pairs, whose partitions are buckets."""
     from pyspark.sql import functions
 
-    structs = []
-    for side, name in zip(sides, ("judged", "ranked"), strict=True):
-        fields = (column(field) for field in side.columns if field != BUCKET)
-        structs.append(side.select(BUCKET, functions.struct(*fields).alias(name)))
-    judged, ranked = structs
+    judged, ranked = (
+        side.select(BUCKET, functions.struct(*map(column, side.drop(BUCKET).columns)).alias(name))
+        for side, name in zip(sides, ("judged", "ranked"), strict=True)
+    )
     pairs = judged.unionByName(ranked, allowMissingColumns=True)
     return pairs.repartition(n_buckets, column(BUCKET))
 
@@ -383,9 +377,6 @@ def _schema(task: Task, judged: "DataFrame") -> Any:
     return StructType(fields)
 
 
-# ---- a table of arrays --------------------------------------------------------------------------
-
-
 def _of_arrays(data: "DataFrame", task: Task, columns: ColumnsOfBoth | None) -> "DataFrame":
     """Return the scores of a table with a row for each query, batch by batch; nothing is moved."""
     measure = next(filter(depends_on_top, task.measures), None)
@@ -403,7 +394,7 @@ def _of_arrays(data: "DataFrame", task: Task, columns: ColumnsOfBoth | None) -> 
     _refuse_mixture(judged)
     _refuse_strangers(judged, ranked, [_ALONE])
     scores = data.mapInArrow(partial(rows_of_arrays, task, columns), _schema(task, data))
-    return _with_counts(scores, judged, ranked, [_ALONE])
+    return attach_counts(scores, judged.rows, ranked.rows, [_ALONE])
 
 
 def _refuse_mixture(table: _Side) -> None:
@@ -422,24 +413,6 @@ def _refuse_mixture(table: _Side) -> None:
                 )
 
 
-# ---- what both sides have in common -------------------------------------------------------------
-
-
-def _with_counts(
-    scores: "DataFrame", judged: _Side, ranked: _Side, systems: Sequence[str]
-) -> "DataFrame":
-    """Return the scores; the metadata of a column say what `summarize` counts of each system."""
-    lost = ranked.rows.where("is_lost")
-    queries = ranked.rows.where("NOT is_lost").select("system", "query").distinct()
-    unjudged = queries.join(judged.rows.where("NOT is_lost"), "query", "left_anti")
-    n_lost = judged.rows.where("is_lost").count()
-    counts = {}
-    for name, rows, n_of_all in (("unjudged", unjudged, 0), ("left_out", lost, n_lost)):
-        numbers = dict(rows.groupBy("system").count().collect())
-        counts[name] = json.dumps({system: numbers.get(system, 0) + n_of_all for system in systems})
-    return scores.withMetadata(ANSWERED, counts)
-
-
 def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> None:
     """Raise the error, or warn, as memory does of a system none of whose documents is judged.
 
@@ -451,11 +424,10 @@ def _refuse_strangers(judged: _Side, ranked: _Side, systems: Iterable[str]) -> N
         side.rows.where("NOT is_lost").selectExpr("system", "query", "explode(docs) AS doc")
         for side in (judged, ranked)
     )
-    few = functions.broadcast(judgments.limit(_JUDGMENTS_TRIED_FIRST))
+    tries = functions.broadcast(judgments.limit(_JUDGMENTS_TRIED_FIRST)), judgments
     for system in systems:
         ranking = documents.where(column("system") == functions.lit(system))
-        joins = (ranking.join(some, ["query", "doc"], "left_semi") for some in (few, judgments))
-        if not all(join.isEmpty() for join in joins):
+        if any(not ranking.join(part, ["query", "doc"], "left_semi").isEmpty() for part in tries):
             continue
         lists = _first_lists(judgments, ranking), _first_lists(ranking, judgments)
         if all(lists):
@@ -469,8 +441,8 @@ def _first_lists(pairs: "DataFrame", others: "DataFrame") -> dict[str, dict[str,
     """Return {query: {document: 1}} of some rows, first of the queries that `others` have, too."""
     shared = others.selectExpr("query", "true AS is_shared").distinct()
     rows = pairs.dropna(subset=["query", "doc"]).join(shared, "query", "left")
+    rows = rows.sort("is_shared", "query", "doc", ascending=[False, True, True])
     lists: dict[str, dict[str, int]] = {}
-    first = rows.sort("is_shared", "query", "doc", ascending=[False, True, True])
-    for row in first.limit(_ROWS_LOOKED_AT).collect():
+    for row in rows.limit(_ROWS_LOOKED_AT).collect():
         lists.setdefault(row["query"], {})[row["doc"]] = 1
     return lists

@@ -228,11 +228,7 @@ def _schema(task: Task, judged: "pa.Table") -> "pa.Schema":
 
 
 def _batch(
-    task: Task,
-    system: str,
-    meeting: Meeting,
-    judged: "pa.Table",
-    rows: Mapping[str, int],
+    task: Task, system: str, meeting: Meeting, judged: "pa.Table", rows: Mapping[str, int]
 ) -> "pa.RecordBatch":
     """Return the scores of a system's queries as rows; `rows` has a query's row of `judged`."""
     import pyarrow as pa

@@ -1,39 +1,33 @@
 """Totals: means, intervals and comparisons of scores of queries that Spark holds.
 
-Sums are exact, one whole number for each measure, and so are sums of squares. They are made in the
-tasks and put together; no partition, order or retry changes a bit.
+The tasks make exact sums of them, and results of these: see `group_sums.py`.
 """
 
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cranfield.arrays.exact import Sums, mean_of
-from cranfield.arrays.ids import Ids
-from cranfield.arrays.ranked import Floats, Ints
-from cranfield.data.regroup import bucket_of
 from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.extensions.scale.group_sums import (
+    BASE,
+    ROWS,
+    Kind,
+    list_differences,
+    list_means,
+    merge_sums,
+    sum_pairs,
+    sum_scores,
+)
 from cranfield.extensions.scale.tasks import ANSWERED, QUERY, Batches
 from cranfield.measures import Measure, parse
-from cranfield.measures.registry import Aggregation, of_exact_sum, summed
 from cranfield.options import checked, share
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
 MEASURE = "cranfield_measure"  # in the metadata of a column of scores: the measure's name
 ROLE = "cranfield_role"  # of another column: "system"
-_BASE = "__base_"
-_ROWS = "__rows"  # how many rows of scores a system has for a query: one
-_CLUSTERS = 1000  # groups of queries, whose sums say how much a ratio of means varies
-_TIE = 1e-9  # two values of a query that are no farther apart are the same
-Key = tuple[Any, ...]
 
 
 def column(name: str) -> "Column":
@@ -50,21 +44,6 @@ def quoted(name: str) -> str:
     ('`nDCG@10`', '`a``b`')
     """
     return "`" + name.replace("`", "``") + "`"
-
-
-class Kind(NamedTuple):
-    """A column of scores, its measure's name, and how its values become one."""
-
-    column: str
-    measure: str
-    aggregation: Aggregation
-    rising: bool
-
-
-State = list[Sums]
-
-
-# ---- what Spark is asked to do ------------------------------------------------------------------
 
 
 def summarize(
@@ -104,14 +83,32 @@ def summarize(
     answered = [ANSWERED] if ANSWERED in scores.columns else []
     used = dict.fromkeys([*groups, *answered, *(one.column for one in kinds)])
     data = scores.select(*map(column, used))
-    states = _merged(data, groups, partial(_summed, groups, kinds, bool(answered)))
+    states = _merged(data, groups, partial(sum_scores, groups, kinds, bool(answered)))
     fields = "measure string, queries bigint, answered bigint, value double, std_error double, "
     schema = _with_groups(scores, groups, f"{fields}low double, high double")
-    means = states.mapInArrow(partial(_summary, groups, kinds, level_of_interval), schema)
-    return _with_counts(scores, groups, means)
+    means = states.mapInArrow(partial(list_means, groups, kinds, level_of_interval), schema)
+    return _join_counts(scores, groups, means)
 
 
-def _with_counts(scores: "DataFrame", groups: Sequence[str], means: "DataFrame") -> "DataFrame":
+def attach_counts(
+    scores: "DataFrame", judged: "DataFrame", ranked: "DataFrame", systems: Sequence[str]
+) -> "DataFrame":
+    """Return the scores; the metadata of `answered` say what `summarize` counts of each system.
+
+    `judged` and `ranked` have the columns `system`, `query` and `is_lost` of both sides' rows.
+    """
+    lost = ranked.where("is_lost")
+    queries = ranked.where("NOT is_lost").select("system", "query").distinct()
+    unjudged = queries.join(judged.where("NOT is_lost"), "query", "left_anti")
+    n_lost = judged.where("is_lost").count()
+    counts = {}
+    for name, rows, n_of_all in (("unjudged", unjudged, 0), ("left_out", lost, n_lost)):
+        numbers = dict(rows.groupBy("system").count().collect())
+        counts[name] = json.dumps({system: numbers.get(system, 0) + n_of_all for system in systems})
+    return scores.withMetadata(ANSWERED, counts)
+
+
+def _join_counts(scores: "DataFrame", groups: Sequence[str], means: "DataFrame") -> "DataFrame":
     """Return the means with the counts of the systems, which are in the metadata of `answered`."""
     from pyspark.sql import functions
 
@@ -188,16 +185,16 @@ def compare(
     # the rows of a query together, too.
     once = Window.partitionBy(column(QUERY), column(whose))
     data = scores.select(*map(column, used)).repartition(column(QUERY))
-    data = data.withColumn(_ROWS, functions.count(functions.lit(1)).over(once))
+    data = data.withColumn(ROWS, functions.count(functions.lit(1)).over(once))
     ours = data.where(~of_base)
     base = data.where(of_base).select(
-        column(QUERY).alias(_BASE + QUERY),
-        *(column(name).alias(_BASE + name) for name in [_ROWS, *values]),
+        column(QUERY).alias(BASE + QUERY),
+        *(column(name).alias(BASE + name) for name in [ROWS, *values]),
     )
-    paired = ours.join(base, column(QUERY) == column(_BASE + QUERY), "inner")
+    paired = ours.join(base, column(QUERY) == column(BASE + QUERY), "inner")
     keys = [*groups, whose]
-    made = partial(_paired, keys, kinds, hashed if relative else None)
-    states = _merged(paired, keys, partial(_once, whose, made))
+    summed = partial(sum_pairs, keys, kinds, whose, hashed if relative else None)
+    states = _merged(paired, keys, summed)
     fields = (
         "measure string, queries bigint, mean double, baseline_mean double, difference double, "
         "std_error double, low double, high double, p double, better bigint, worse bigint, "
@@ -207,7 +204,7 @@ def compare(
         fields += ", relative double, relative_low double, relative_high double"
     schema = _with_groups(scores, keys, fields)
     return states.mapInArrow(
-        partial(_differences, keys, kinds, level_of_interval, relative), schema
+        partial(list_differences, keys, kinds, level_of_interval, relative), schema
     )
 
 
@@ -281,307 +278,4 @@ def _merged(
     schema = _with_groups(data, groups, "state string")
     states = data.mapInArrow(made, schema)
     states = states.repartition(*map(column, groups)) if groups else states.repartition(1)
-    return states.mapInArrow(partial(_plus, groups), schema)
-
-
-# ---- in the tasks: states -----------------------------------------------------------------------
-
-
-@dataclass
-class _States:
-    """Sums by group, and the Arrow values of the columns that are grouped by."""
-
-    sums: dict[Key, dict[int, State]]
-
-    def add(self, key: Key, cluster: int, state: State) -> None:
-        """Add a state to that of its group and cluster."""
-        clusters = self.sums.setdefault(key, {})
-        before = clusters.get(cluster)
-        clusters[cluster] = (
-            state
-            if before is None
-            else [one.plus(more) for one, more in zip(before, state, strict=True)]
-        )
-
-    def batches(self, groups: Sequence[str], types: Sequence[Any]) -> Batches:
-        """Yield them as rows, a group each."""
-        import pyarrow as pa
-
-        if not self.sums:
-            return
-        keys = list(self.sums)
-        arrays = [pa.array([key[i] for key in keys], kind) for i, kind in enumerate(types)]
-        texts = [_text_of(self.sums[key]) for key in keys]
-        arrays.append(pa.array(texts, pa.string()))
-        yield pa.RecordBatch.from_arrays(arrays, names=[*groups, "state"])
-
-
-def _text_of(clusters: Mapping[int, State]) -> str:
-    """Return states as JSON."""
-    return json.dumps(
-        {cluster: [one.texts() for one in state] for cluster, state in clusters.items()}
-    )
-
-
-def _states_in(text: str) -> dict[int, State]:
-    """Return the states that `_text_of` wrote."""
-    return {
-        int(cluster): [Sums.of_texts(one) for one in state]
-        for cluster, state in json.loads(text).items()
-    }
-
-
-def _plus(groups: Sequence[str], batches: Batches) -> Batches:
-    """Put the states of each group together, in a partition that has all of them."""
-    states, types = _States({}), None
-    for batch in batches:
-        types = types or [batch.schema.field(name).type for name in groups]
-        keys = zip(*(batch.column(name).to_pylist() for name in groups), strict=True)
-        every = list(keys) if groups else [()] * batch.num_rows
-        for key, text in zip(every, batch.column("state").to_pylist(), strict=True):
-            for cluster, state in _states_in(text).items():
-                states.add(key, cluster, state)
-    yield from states.batches(groups, types or [])
-
-
-def _by_key(batch: "pa.RecordBatch", groups: Sequence[str]) -> Iterator[tuple[Key, Ints]]:
-    """Yield the rows of each group of a batch."""
-    if not groups:
-        yield (), np.arange(batch.num_rows)
-        return
-    codes = np.zeros(batch.num_rows, np.int64)
-    for name in groups:
-        coded = batch.column(name).dictionary_encode(null_encoding="encode")
-        codes = codes * (len(coded.dictionary) + 1) + np.asarray(coded.indices)
-        _, codes = np.unique(codes, return_inverse=True)  # small numbers again
-    order = np.argsort(codes, kind="stable")
-    ends = np.flatnonzero(np.diff(codes[order])) + 1
-    for rows in np.split(order, ends):
-        first = int(rows[0])
-        yield tuple(batch.column(name)[first].as_py() for name in groups), rows
-
-
-def _values(batch: "pa.RecordBatch", name: str) -> Floats:
-    """Return a column of scores; NaN where there is none."""
-    return np.asarray(batch.column(name).to_numpy(zero_copy_only=False), np.float64)
-
-
-def _sums(values: Floats) -> Sums:
-    """Return the sums of values, without those that are NaN."""
-    return Sums.of(values[~np.isnan(values)])
-
-
-def _summed(
-    groups: Sequence[str], kinds: Sequence[Kind], has_answered: bool, batches: Batches
-) -> Batches:
-    """Yield the sums of each group of a partition: of each measure, and of those answered."""
-    states, types = _States({}), None
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        types = types or [batch.schema.field(name).type for name in groups]
-        columns = [summed(one.aggregation, _values(batch, one.column)) for one in kinds]
-        answered = _values(batch, ANSWERED) if has_answered else np.full(batch.num_rows, np.nan)
-        for key, rows in _by_key(batch, groups):
-            state = [_sums(values[rows]) for values in (*columns, answered)]
-            states.add(key, 0, state)
-    yield from states.batches(groups, types or [])
-
-
-def _once(system: str, then: Callable[[Batches], Batches], batches: Batches) -> Batches:
-    """Return what `then` yields; InputError for a query of which a system has several rows."""
-
-    def checked_rows() -> Batches:
-        for batch in batches:
-            for name in (_ROWS, _BASE + _ROWS):
-                rows = _values(batch, name)
-                if (rows > 1).any():
-                    at = int(np.argmax(rows > 1))
-                    query = batch.column(QUERY)[at].as_py()
-                    ours = f"{batch.column(system)[at].as_py()!r:.80}"
-                    who = ours if name == _ROWS else "the baseline"
-                    raise InputError(
-                        f"query {query!r:.80} has {int(rows[at])} rows of scores of {who}: a table "
-                        "was appended twice, or holds several evaluations; keep one row for each "
-                        "query and system"
-                    )
-            yield batch
-
-    return then(checked_rows())
-
-
-def _paired(
-    groups: Sequence[str], kinds: Sequence[Kind], hashed: str | None, batches: Batches
-) -> Batches:
-    """Yield the sums of each group of a partition: of both systems, of differences, of wins."""
-    import pyarrow as pa
-
-    states, types = _States({}), None
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        types = types or [batch.schema.field(name).type for name in groups]
-        columns = []
-        for one in kinds:
-            raw = [_values(batch, name) for name in (one.column, _BASE + one.column)]
-            new, old = (summed(one.aggregation, values) for values in raw)
-            gain = (raw[0] - raw[1]) * (1 if one.rising else -1)
-            there = ~np.isnan(gain)
-            new, old = (np.where(there, values, np.nan) for values in (new, old))
-            wins = np.where(there, gain > _TIE, np.nan)
-            losses = np.where(there, gain < -_TIE, np.nan)
-            columns += [new, old, new - old, wins, losses]
-        clusters = np.zeros(batch.num_rows, np.int64)
-        if hashed is not None:
-            texts = batch.column(hashed).cast(pa.string()).fill_null("").to_pylist()
-            clusters = bucket_of(Ids.of_texts(texts), _CLUSTERS).astype(np.int64)
-        for key, rows in _by_key(batch, groups):
-            for cluster in np.unique(clusters[rows]).tolist():
-                some = rows[clusters[rows] == cluster]
-                states.add(key, cluster, [_sums(values[some]) for values in columns])
-    yield from states.batches(groups, types or [])
-
-
-# ---- in the tasks: results ----------------------------------------------------------------------
-
-
-def _results(
-    groups: Sequence[str],
-    batches: Batches,
-    names: Sequence[str],
-    rows_of: Callable[[dict[int, State]], Iterator[Sequence[Any]]],
-) -> Batches:
-    """Yield the rows of a result: for each group, those that its states give."""
-    import pyarrow as pa
-
-    for batch in batches:
-        keys: list[Key] = (
-            list(zip(*(batch.column(name).to_pylist() for name in groups), strict=True))
-            or [()] * batch.num_rows
-        )
-        found: list[tuple[Any, ...]] = []
-        for key, text in zip(keys, batch.column("state").to_pylist(), strict=True):
-            found += [(*key, *row) for row in rows_of(_states_in(text))]
-        if not found:
-            continue
-        types = [batch.schema.field(name).type for name in groups]
-        types += [_type_of(name) for name in names]
-        columns = zip(*found, strict=True)
-        arrays = [pa.array(list(one), kind) for one, kind in zip(columns, types, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, names=[*groups, *names])
-
-
-def _type_of(name: str) -> "pa.DataType":
-    import pyarrow as pa
-
-    counts = ("queries", "answered", "better", "worse", "same")
-    return pa.string() if name == "measure" else pa.int64() if name in counts else pa.float64()
-
-
-def _summary(groups: Sequence[str], kinds: Sequence[Kind], ci: float, batches: Batches) -> Batches:
-    """Yield the means of each group, from its sums."""
-    names = ["measure", "queries", "answered", "value", "std_error", "low", "high"]
-
-    def rows(clusters: dict[int, State]) -> Iterator[Sequence[Any]]:
-        (state,) = clusters.values()
-        answered = state[-1]
-        n_answered = int(answered.total) if answered.n else None
-        for one, its in zip(kinds, state, strict=False):
-            value = of_exact_sum(one.aggregation, its.units, its.n) if its.n else None
-            error = its.std_error
-            low, high = _interval(its.mean if its.n else 0.0, error, its.n - 1, ci)
-            if one.aggregation == "sum":
-                error, low, high = None, None, None
-            elif one.aggregation == "geometric":
-                low, high = _exp(low), _exp(high)
-            yield one.measure, its.n, n_answered, value, error, low, high
-
-    return _results(groups, batches, names, rows)
-
-
-def _differences(
-    groups: Sequence[str], kinds: Sequence[Kind], ci: float, relative: bool, batches: Batches
-) -> Batches:
-    """Yield the differences of each group, from its sums."""
-    names = "measure queries mean baseline_mean difference std_error low high p better worse same"
-    every = names.split()
-    if relative:
-        every += ["relative", "relative_low", "relative_high"]
-
-    def rows(clusters: dict[int, State]) -> Iterator[Sequence[Any]]:
-        states = [clusters[one] for one in sorted(clusters)]  # the same order in every job
-        whole = [reduce(Sums.plus, sums) for sums in zip(*states, strict=True)]
-        for i, one in enumerate(kinds):
-            new, old, diff, wins, losses = whole[5 * i : 5 * i + 5]
-            if not diff.n:
-                continue
-            means = [of_exact_sum(one.aggregation, its.units, its.n) for its in (new, old)]
-            difference, error = diff.mean, diff.std_error
-            low, high = _interval(difference, error, diff.n - 1, ci)
-            p = _p(difference, error, diff.n - 1)
-            n_better, n_worse = (int(its.total) for its in (wins, losses))
-            if one.aggregation == "geometric":
-                shown: list[float | None] = [_exp(difference), error, _exp(low), _exp(high)]
-            elif one.aggregation == "sum":
-                times = diff.n
-                shown = [None if x is None else x * times for x in (difference, error, low, high)]
-            else:
-                shown = [difference, error, low, high]
-            counts = [n_better, n_worse, diff.n - n_better - n_worse]
-            row = [one.measure, diff.n, *means, *shown, p, *counts]
-            if relative:
-                pairs = [(state[5 * i], state[5 * i + 1]) for state in states]
-                row += _relative(pairs, one.aggregation, ci)
-            yield row
-
-    return _results(groups, batches, every, rows)
-
-
-def _interval(
-    value: float, error: float | None, df: int, ci: float
-) -> tuple[float | None, float | None]:
-    """Return Student's interval; None without a standard error."""
-    if error is None:
-        return None, None
-    from scipy.special import stdtrit
-
-    far = float(stdtrit(df, (1 + ci) / 2)) * error
-    return value - far, value + far
-
-
-def _p(value: float, error: float | None, df: int) -> float | None:
-    """Return the p-value of the t-test of a mean of 0, two-sided; None where nothing varies."""
-    if not error:
-        return None
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(df, -abs(value / error)))
-
-
-def _exp(value: float | None) -> float | None:
-    return None if value is None else math.exp(value)
-
-
-def _relative(
-    pairs: Sequence[tuple[Sums, Sums]], aggregation: Aggregation, ci: float
-) -> list[float | None]:
-    """Return the relative difference of two means, and its interval by the jackknife."""
-    new, old = (reduce(Sums.plus, sums) for sums in zip(*pairs, strict=True))
-
-    def without_one(without: tuple[Sums, Sums] | None = None) -> float | None:
-        n = new.n - (0 if without is None else without[0].n)
-        above = new.units - (0 if without is None else without[0].units)
-        below = old.units - (0 if without is None else without[1].units)
-        if not n:
-            return None
-        if aggregation == "geometric":
-            return math.expm1(mean_of(above - below, n))
-        return mean_of(above, n) / mean_of(below, n) - 1 if below else None
-
-    value = without_one()
-    left = [without_one(one) for one in pairs]
-    if value is None or len(left) < 2 or None in left:
-        return [value, None, None]
-    each = np.array(left, np.float64)
-    error = math.sqrt((len(each) - 1) / len(each) * float(((each - each.mean()) ** 2).sum()))
-    return [value, *_interval(value, error, len(each) - 1, ci)]
+    return states.mapInArrow(partial(merge_sums, groups), schema)

@@ -84,9 +84,7 @@ class Grouping(ComparingOptions):
         runs_by_name,
     )
     deterministic: Sequence[str] = option(
-        (),
-        "Systems without seeds, such as BM25: their one run is all there is.",
-        some_names,
+        (), "Systems without seeds, such as BM25: their one run is all there is.", some_names
     )
 
     def __post_init__(self) -> None:

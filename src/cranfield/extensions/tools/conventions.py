@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from cranfield.errors import OptionError, nearest
 from cranfield.extensions.tools.rule import Convention, rule
 
-# ---- what several have in common ------------------------------------------------------------
-
 _BINARY = {"gain": "binary"}
 _TREC_EVAL = (
     "AP GMAP Rprec Bpref RR IPrec P R infAP GMBpref Utility IAP binG G nDCG nDCG_rel RnDCG RelP "

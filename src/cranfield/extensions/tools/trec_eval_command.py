@@ -76,19 +76,11 @@ def command(
         },
         judged_only={"names": ("-J", "--Judged_docs_only")},
         n_documents={"names": ("-N", "--Number_docs_in_coll"), **_WHOLE},
-        measures={
-            "names": ("-m", "--measure"),
-            "multiple": True,
-            "metavar": "MEASURE[.PARAMS]",
-        },
+        measures={"names": ("-m", "--measure"), "multiple": True, "metavar": "MEASURE[.PARAMS]"},
         qrels_format={"names": ("-R", "--Rel_info_format")},
         results_format={"names": ("-T", "--Results_format")},
         zscores={"names": ("-Z", "--Zscore"), "metavar": "FILE"},
-        topic={
-            "names": ("-D", "--Debug_level"),
-            "metavar": "LEVEL[.TOPIC]",
-            "callback": _topic,
-        },
+        topic={"names": ("-D", "--Debug_level"), "metavar": "LEVEL[.TOPIC]", "callback": _topic},
     ),
     old_format: bool = flags.option("-o", "--Output_old_results_format", is_flag=True, hidden=True),
     version: bool = flags.option(
@@ -100,10 +92,7 @@ def command(
         callback=_version,
     ),
     help_wanted: bool = flags.option(
-        "-h",
-        "--help",
-        is_flag=True,
-        help="Print this, and what the measures of -m are, and exit.",
+        "-h", "--help", is_flag=True, help="Print this, and what the measures of -m are, and exit."
     ),
 ) -> None:
     """Print what trec_eval prints for the same options and files.

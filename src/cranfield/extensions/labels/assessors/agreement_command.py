@@ -1,5 +1,7 @@
 """`cranfield agreement QRELS_A QRELS_B [RUN...]`."""
 
+from collections.abc import Sequence
+
 import click
 
 from cranfield.cli import flags
@@ -60,13 +62,7 @@ def command(
         raise click.UsageError("name a second qrels, or the rates of one with --confusion FILE")
     if confusion is not None and others:
         raise OptionError("--qrels is a further assessor, and --confusion has no second one")
-    if len(set(others)) < len(others):
-        raise OptionError("--qrels: a file is named twice")
-    names_of = [stem_of(Source(one)) for one in others]
-    names_of = [
-        path if name in ("A", "B") or names_of.count(name) > 1 else name
-        for path, name in zip(others, names_of, strict=True)
-    ]
+    path_of_name = _name_files(others)
     refuse_two_inputs(qrels_a, *files, *others, *([confusion] if confusion else []))
     n_qrels = 1 if confusion is None else 0
     try:
@@ -77,8 +73,7 @@ def command(
             flags.measures_of(names, "nDCG@10", settings.rel),
             confusion=confusion,
             others={
-                name: data.read_qrels(one, kept.duplicates)
-                for name, one in zip(names_of, others, strict=True)
+                name: data.read_qrels(path, kept.duplicates) for name, path in path_of_name.items()
             }
             or None,
             duplicates=kept.duplicates,
@@ -92,3 +87,17 @@ def command(
             hint=f"Judgments of a further assessor: --qrels {printable(third)}"
         ) from None
     show(found, form, per_query=per_query)
+
+
+def _name_files(paths: Sequence[str]) -> dict[str, str]:
+    """Return {name: path} of further assessors: a file's name without suffixes, if it is its own.
+
+    Raises OptionError for a path that is there twice.
+    """
+    if len(set(paths)) < len(paths):
+        raise OptionError("--qrels: a file is named twice")
+    stems = [stem_of(Source(path)) for path in paths]
+    return {
+        path if stem in ("A", "B") or stems.count(stem) > 1 else stem: path
+        for path, stem in zip(paths, stems, strict=True)
+    }

@@ -248,28 +248,14 @@ def _of_two(
     recipe: dict[str, Any],
     second: str,
 ) -> Agreement:
+    """Return the agreement of A and the assessor named `second`, on the queries of both."""
     two = two_judgments(a, b)
     [pooled] = agreed(two, recipe["rel"], pooled=True)
     each = agreed(two, recipe["rel"], pooled=False)
     recipe["queries"] = len(two.query_ids)
-    n = len(two.query_ids)
-    are = number_of(n, "query is", "queries are")
-    notes = [Note("in-both", "info", f"{are} judged in both qrels.", n)]
-    for name, its in (("A", two.a), (second, two.b)):
-        if below := int((its < 0).sum()):
-            text = (
-                f"{number_of(below, 'grade')} of {printable(name)} below 0, compared as any other: "
-                "where -1 says that nobody judged the document, leave such rows out."
-            )
-            notes.append(Note("below-0", "warning", text, count=below))
-    for name, n in (("A", two.queries_only_a), (second, two.queries_only_b)):
-        if n:
-            are = number_of(n, "query is", "queries are")
-            text = f"{are} judged in {name} only: left out."
-            notes.append(Note("in-one", "info", text, n, name))
     of_each = [(name, note) for name, one in (("A", a), (second, b)) for note in notes_on(one)]
-    notes += merged(of_each)
-    found: list[Stability] = []
+    notes = [*_notes_on_both(two, second), *merged(of_each)]
+    orderings: list[Stability] = []
     on_runs: list[Note] = []
     if runs is not None:
         top = max(a.top_grade, b.top_grade)
@@ -280,29 +266,53 @@ def _of_two(
             )
             notes.append(Note("highest-grade", "info", text))
         under_a, under_b = (
-            score_runs(on_scale(one, top, two.query_ids), runs, measures_of(measures), how)
-            for one in (a, b)
+            score_runs(on_scale(qrels, top, two.query_ids), runs, measures_of(measures), how)
+            for qrels in (a, b)
         )
         named = (("Under A", under_a), (f"Under {second}", under_b))
         known = {note for _, note in of_each}
-        every = ((name, note) for name, each in named for note in each.notes if note not in known)
-        on_runs = merged(every, of_all=2)
+        new = ((name, note) for name, each in named for note in each.notes if note not in known)
+        on_runs = merged(new, of_all=2)
         values = _values(under_a), _values(under_b)
-        source = np.random.Generator(np.random.PCG64(recipe["seed"]))
-
-        def mixed() -> Iterator[Floats]:
-            n = recipe["mixtures"]
-            for some in parts(blocks(n, values[0].size), "mixtures", n):
-                from_a = source.random((some.stop - some.start, len(two.query_ids))) < 0.5
-                yield np.where(from_a[:, :, None, None], *values)
-
-        wanted = _orderable(under_a.measures)
-        found = stabilities(wanted, list(runs), *values, mixed(), recipe["alpha"])
+        orderings = stabilities(
+            *(_orderable(under_a.measures), list(runs), *values),
+            _mix_scores(*values, recipe["mixtures"], recipe["seed"]),
+            recipe["alpha"],
+        )
     grades, matrix = confusion(two)
     per_query = dict(zip(two.query_ids, each, strict=True))
     return Agreement(
-        *(pooled, per_query, grades, matrix, found, recipe), tuple(notes), tuple(on_runs)
+        *(pooled, per_query, grades, matrix, orderings, recipe), tuple(notes), tuple(on_runs)
     )
+
+
+def _notes_on_both(two: TwoJudgments, second: str) -> Iterator[Note]:
+    """Yield how many queries both assessors judged, grades below 0, and what only one judged."""
+    n = len(two.query_ids)
+    are = number_of(n, "query is", "queries are")
+    yield Note("in-both", "info", f"{are} judged in both qrels.", n)
+    for name, grades in (("A", two.a), (second, two.b)):
+        if below := int((grades < 0).sum()):
+            text = (
+                f"{number_of(below, 'grade')} of {printable(name)} below 0, compared as any other: "
+                "where -1 says that nobody judged the document, leave such rows out."
+            )
+            yield Note("below-0", "warning", text, count=below)
+    for name, n in (("A", two.queries_only_a), (second, two.queries_only_b)):
+        if n:
+            are = number_of(n, "query is", "queries are")
+            yield Note("in-one", "info", f"{are} judged in {name} only: left out.", n, name)
+
+
+def _mix_scores(under_a: Floats, under_b: Floats, n: int, seed: int) -> Iterator[Floats]:
+    """Yield n mixtures, some at a time: of each query, the scores under A or B, by chance.
+
+    The scores are (n_queries, n_systems, n_measures).
+    """
+    generator = np.random.Generator(np.random.PCG64(seed))
+    for some in parts(blocks(n, under_a.size), "mixtures", n):
+        from_a = generator.random((some.stop - some.start, len(under_a))) < 0.5
+        yield np.where(from_a[:, :, None, None], under_a, under_b)
 
 
 def _of_rates(

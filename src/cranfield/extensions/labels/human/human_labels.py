@@ -13,8 +13,8 @@ from cranfield.comparison.settings import Alignment, AlignmentOptions
 from cranfield.comparison.significance import Moments, t_interval, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
-from cranfield.extensions.labels.human.human_samples import Sample, sampled
-from cranfield.extensions.labels.human.powered import Powered
+from cranfield.extensions.labels.human.human_samples import sampled
+from cranfield.extensions.labels.human.powered import Powered, Sample
 from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
 from cranfield.extensions.labels.human.powered_settings import (
     PoweredSettings,
@@ -120,10 +120,7 @@ def prediction_powered(
 
 
 def _estimates(
-    ours: Aligned,
-    sample: Sample,
-    settings: PoweredSettings,
-    baseline: str,
+    ours: Aligned, sample: Sample, settings: PoweredSettings, baseline: str
 ) -> tuple[dict[str, dict[str, PoweredMean]], dict[str, dict[str, PoweredMean]]]:
     """Return each system's mean, and each difference from the baseline, by measure and system."""
     base = ours.names.index(baseline)

@@ -7,11 +7,13 @@ labels alone, with 1 the model's mean, corrected.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints, mean, total
+from cranfield.notes import Note
 
 _ROUNDING = 1e-12  # a standard deviation that is this much less than the values is rounding
 
@@ -28,6 +30,22 @@ class Powered(NamedTuple):
     # How many queries or documents people would have to label for this error without the model.
     worth: float | None
     label_error: float | None = None  # the part of the error that labelling all would remove
+
+
+# Of a measure, a system and another one or None, by their numbers: the mean, or the difference.
+Estimator = Callable[[int, int, int | None], Powered]
+
+
+class Sample(NamedTuple):
+    """What people labelled, and what can be estimated from it."""
+
+    unit: Literal["query", "document"]
+    labelled: int  # queries, or documents
+    queries: int  # with the model's labels
+    degrees: int  # of freedom
+    estimate: Estimator
+    notes: Sequence[Note]
+    people: Floats | None = None  # their scores (n_measures, labelled, n_systems), if there are
 
 
 def by_queries(

@@ -1,8 +1,8 @@
 """Results of prediction-powered inference: means and differences, and their tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.tables import MARKS
@@ -52,6 +52,34 @@ class PoweredMean:
     model: float
 
 
+class _Line(NamedTuple):
+    """A row of a table: a mean, or a difference, by one kind of labels."""
+
+    result: PoweredMean
+    labels: str  # "both", "human" or "model"
+    estimate: float
+    low: float | None
+    high: float | None
+    n: str  # how many labels there are, or are worth
+
+    def show_estimate(self) -> str:
+        """Return the number, and behind a difference its mark."""
+        if self.result.other is None:
+            return number(self.estimate)
+        verdict = self.result.verdict if self.labels == "both" else None
+        return f"{signed(self.estimate)} {MARKS[verdict]}"
+
+
+def _list_lines(result: PoweredMean, n_model: str) -> list[_Line]:
+    """Return the rows of a number; `n_model` is how many labels of the model there are."""
+    n_human = f"{result.labelled:,}"
+    return [
+        _Line(result, "both", result.mean, result.low, result.high, number(result.worth, 1)),
+        _Line(result, "human", result.human, result.human_low, result.human_high, n_human),
+        _Line(result, "model", result.model, None, None, n_model),
+    ]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictionPowered(Shown):
     """Means and differences by human and model labels together, for each measure.
@@ -87,78 +115,61 @@ class PredictionPowered(Shown):
                 found.append(self._table(measure, differences.values(), ()))
         return found
 
-    def _table(self, measure: str, every: Iterable[PoweredMean], notes: Sequence[Note]) -> Table:
+    def _table(self, measure: str, results: Iterable[PoweredMean], notes: Sequence[Note]) -> Table:
         """Return a table with three rows for each number: by both kinds of labels, and by each."""
-        some = list(every)
-        other = some[0].other
-        many = "queries" if self.unit == "query" else "documents"
-        show = number if other is None else signed
-        rows = [(one, labels) for one in some for labels in ("both", "human", "model")]
-        both = [labels == "both" for _, labels in rows]
+        results = list(results)
+        first = results[0]
+        n_model = f"{self.n_queries:,}" if self.unit == "query" else ""
+        lines = [line for result in results for line in _list_lines(result, n_model)]
+        quantity = f"difference from {first.other}" if first.other is not None else "mean"
+        title = (
+            f"{measure}   {quantity}   {self.n_queries:,} queries with a model's labels, "
+            f"{number_of(first.labelled, self.unit, self._units)} with human ones"
+        )
+        columns = self._columns(first.other is not None, several=len(results) > 1)
+        rules = range(3, len(lines), 3)
+        return table_of(lines, columns, notes=notes, title=[title], n_labels=2, rules=rules)
 
-        def of_both(show: Any) -> Any:
-            return lambda row: show(row[0]) if row[1] == "both" else ""
+    @property
+    def _units(self) -> str:
+        return "queries" if self.unit == "query" else "documents"
 
-        def value(row: tuple[PoweredMean, str]) -> str:
-            one, labels = row
-            mark = "" if other is None else f" {MARKS[one.verdict if labels == 'both' else None]}"
-            return show({"both": one.mean, "human": one.human, "model": one.model}[labels]) + mark
+    def _columns(self, of_difference: bool, *, several: bool) -> list[Column]:
+        """Return the columns of a table of means, or of differences; `several`: more than one."""
 
-        def ends(row: tuple[PoweredMean, str]) -> str:
-            one, labels = row
-            low, high = {"both": (one.low, one.high), "human": (one.human_low, one.human_high)}.get(
-                labels, (None, None)
-            )
-            return interval(low, high, signs=other is not None)
+        def of_both(cell: Callable[[PoweredMean], str]) -> Callable[[_Line], str]:
+            return lambda line: cell(line.result) if line.labels == "both" else ""
 
-        def counted(row: tuple[PoweredMean, str]) -> str:
-            one, labels = row
-            if labels == "both":
-                return number(one.worth, 1)
-            if labels == "human":
-                return f"{one.labelled:,}"
-            return f"{self.n_queries:,}" if self.unit == "query" else ""
-
-        columns = [
-            Column("system", of_both(lambda one: one.system)),
-            Column("labels", lambda row: row[1]),
-            Column("mean" if other is None else "diff", value),
+        error = "an error as small" if self.unit == "query" else "as small an error from labelling"
+        return [
+            Column("system", of_both(lambda result: result.system)),
+            Column("labels", lambda line: line.labels),
+            Column("diff" if of_difference else "mean", _Line.show_estimate),
             Column(
                 f"{percent(1 - self.settings.alpha)} interval",
-                ends,
+                lambda line: interval(line.low, line.high, signs=of_difference),
                 "The model's labels alone have no interval that holds: they may be wrong "
                 "throughout.",
             ),
-            Column("p", of_both(lambda one: probability(one.p)), "", other is not None),
+            Column("p", of_both(lambda result: probability(result.p)), "", of_difference),
             Column(
                 "p Holm",
-                of_both(lambda one: probability(one.p_adjusted)),
+                of_both(lambda result: probability(result.p_adjusted)),
                 "p: of the t-test; p Holm: corrected for all comparisons.",
-                other is not None and len(some) > 1,
+                of_difference and several,
             ),
             Column(
                 "lam",
-                of_both(lambda one: number(one.lam, 2)),
+                of_both(lambda result: number(result.lam, 2)),
                 "lam: how much the model's labels count, from 0 to 1.",
             ),
             Column(
                 "n",
-                counted,
-                f"n: how many {many}; of both: how many human labels alone would need for "
-                + (
-                    "an error as small."
-                    if self.unit == "query"
-                    else "as small an error from labelling."
-                ),
+                lambda line: line.n,
+                f"n: how many {self._units}; of both: how many human labels alone would need for "
+                f"{error}.",
             ),
         ]
-        said = f"difference from {other}" if other is not None else "mean"
-        title = [
-            f"{measure}   {said}   {self.n_queries:,} queries with a model's labels, "
-            f"{number_of(some[0].labelled, self.unit, many)} with human ones"
-        ]
-        rules = [i for i, first in enumerate(both) if first][1:]
-        return table_of(rows, columns, notes=notes, title=title, n_labels=2, rules=rules)
 
     def _every(self) -> list[PoweredMean]:
         return [

@@ -1,27 +1,33 @@
 """collect: the labels that people gave, checked against what was asked, as judgments."""
 
-import math
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cranfield.arrays.ids import encode
 from cranfield.data.combined import WHICH_COUNTS, DifferingGrades
 from cranfield.data.qrels import Qrels
-from cranfield.errors import DuplicateError, InputError, OptionError, printable
-from cranfield.extensions.labels.label_files import DRAWING, QUERY, Label, labels_in
-from cranfield.extensions.labels.pools.pool import NOT_DRAWN, Pool
-from cranfield.formats.block import Errors, Role
+from cranfield.errors import DuplicateError, InputError, printable
+from cranfield.extensions.labels.label_files import DRAWING, Label, labels_in
+from cranfield.extensions.labels.pools.label_checks import (
+    N_SHOWN,
+    QueryDoc,
+    check_drawing,
+    grade_labels,
+    is_task,
+    list_asked,
+)
+from cranfield.extensions.labels.pools.options import CollectSettings, CollectSettingsOptions
+from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN
+from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
 from cranfield.formats.files import stem_of
-from cranfield.formats.small.read import Table as Rows
 from cranfield.formats.small.read import number_of
 from cranfield.formats.source import Source
 from cranfield.notes import Note
-from cranfield.options import Options, option, refuse_others, takes
+from cranfield.options import refuse_others, takes
 from cranfield.render.numbers import number_of as count_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, table_of
@@ -29,66 +35,6 @@ from cranfield.version import __version__
 
 if TYPE_CHECKING:
     LabelsLike = str | os.PathLike[str] | Iterable[Any]
-
-_Pair = tuple[str, str]  # (query, document)
-_SHOWN = 3  # documents that a note names
-_WORDS = (
-    "Say which grade a word is: grades_of={'no': 0, 'yes': 1} (--grades-of 'no=0,yes=1'); "
-    "errors='skip' (--errors skip) leaves such labels out."
-)
-_STATE_POOL = "State the pool, which knows: pool=... (--pool FILE)."
-_NO_GRADE = "Grades are 0 or more; errors='skip' (--errors skip) leaves other labels out."
-_UNKNOWN = "errors='skip' (--errors skip) leaves such labels out."
-
-
-def _grades(value: Any) -> dict[str, float]:
-    """Check for the grades of labels that are words: {word: grade}, or "no=0,yes=1"."""
-    expected = "grades of labels, as in 'not relevant=0,relevant=1' or {'no': 0, 'yes': 1}"
-    if isinstance(value, str):  # a word may hold commas: a comma behind a number ends its grade
-        parts = [part.rpartition("=") for part in re.split(r"(?<=\d)\s*,", value)]
-        value = {word.strip(): number_of(grade.strip()) for word, _, grade in parts}
-    if not isinstance(value, Mapping) or not value:
-        raise ValueError(expected)
-    found = {str(word): number_of(grade) for word, grade in value.items()}
-    if any(not word or one is None or not 0 <= one < math.inf for word, one in found.items()):
-        raise ValueError(expected)
-    return {word: one for word, one in found.items() if one is not None}
-
-
-@dataclass(frozen=True, kw_only=True)
-class CollectSettings(Options):
-    """Which labels count, and as which grade."""
-
-    assessor: str | None = option(None, "Only the labels of this person.")
-    grades_of: Mapping[str, float] | str | None = option(
-        None, "The grades of labels that are words, as in 'not relevant=0,relevant=1'.", _grades
-    )
-    differing: DifferingGrades = option(
-        "refuse",
-        "Which grade counts of a document that was given several: none, so that they are refused, "
-        "or one of these. The latest is the last in the files; of two as frequent the higher "
-        "counts.",
-    )
-    errors: Errors = option(
-        "strict",
-        "Refuse the first label that cannot be used, or of a document that the pool lacks; or "
-        "leave such labels out and count them.",
-    )
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class CollectSettingsOptions(TypedDict, total=False):
-    """The options of CollectSettings, as keywords of a function."""
-
-    assessor: str | None
-    grades_of: Mapping[str, float] | str | None
-    differing: DifferingGrades
-    errors: Errors
-
-
-# ---- end
 
 
 @dataclass(frozen=True)
@@ -123,12 +69,12 @@ class Labels(Shown):
     ['ann; ben', 'ben']
     """
 
-    pairs: Sequence[_Pair]
+    pairs: Sequence[QueryDoc]
     grades: Sequence[float]
     by: Sequence[Sequence[str]]  # who labelled each document
     drawing: Mapping[Role, Sequence[Any]]
     assessors: Sequence[Assessor]
-    missing: Sequence[_Pair]  # asked for and not labelled
+    missing: Sequence[QueryDoc]  # asked for and not labelled
     settings: CollectSettings
     recipe: Mapping[str, Any]
     notes: tuple[Note, ...] = ()
@@ -231,18 +177,21 @@ def collect(
         if not any(one.assessor is not None or one.label is not None for one in rows):
             people[name] = None
         every += [one._replace(assessor=one.assessor or name) for one in rows]
-    asked = _asked(every, pool)
-    _check_drawing(every if pool is None else asked.values())
+    asked = list_asked(every, pool)
+    check_drawing(every if pool is None else asked.values())
     if not asked and pool is not None:
         raise InputError("the pool names no document", source=_named(pool))
-    given, notes = _given(every, asked, settings)
+    given, notes = grade_labels(every, asked, settings)
     if not given:
         raise InputError(
             "no document has a label",
-            source=", ".join(_source_of(name, one) for name, one in sources.items()),
+            source=", ".join(
+                os.fspath(source) if isinstance(source, str | os.PathLike) else name
+                for name, source in sources.items()
+            ),
             hint="The column relevance is to be filled in with grades.",
         )
-    by_pair: dict[_Pair, list[tuple[Label, float]]] = {}
+    by_pair: dict[QueryDoc, list[tuple[Label, float]]] = {}
     for one, grade in given:
         by_pair.setdefault((one.query, one.doc), []).append((one, grade))
     notes += _several(by_pair, settings)
@@ -251,7 +200,7 @@ def collect(
     pairs = sorted(settled, key=lambda pair: (encode(pair[0]), encode(pair[1])))
     missing = [pair for pair in asked if pair not in settled]
     notes += _of_missing(missing, sum(one.label is None for one in asked.values()))
-    if pool is not None and any(_is_task(one) for one in asked.values()):
+    if pool is not None and any(is_task(one) for one in asked.values()):
         text = (
             "The pool has tasks of a labelling tool, which do not tell how documents were drawn: "
             "of a sample by chance, state the .csv that cranfield pool wrote beside it."
@@ -300,10 +249,6 @@ def _sources(labels: Any) -> Iterator[tuple[str, Any]]:
         yield (stem if stems.count(stem) == 1 else path), path
 
 
-def _source_of(name: str, source: Any) -> str:
-    return os.fspath(source) if isinstance(source, str | os.PathLike) else name
-
-
 def _named(pool: Any) -> str | None:
     """Return the name of a pool in the recipe."""
     if pool is None:
@@ -311,135 +256,8 @@ def _named(pool: Any) -> str | None:
     return os.fspath(pool) if isinstance(pool, str | os.PathLike) else "in memory"
 
 
-def _asked(every: Sequence[Label], pool: Any) -> dict[_Pair, Label]:
-    """Return what was to be labelled: the pool's documents, or else all that the files name.
-
-    Those with a label were not drawn.
-    """
-    if pool is None:
-        found = {(one.query, one.doc): one._replace(label=None) for one in every}
-        undrawn = {(one.query, one.doc): one for one in every if _is_not_drawn(one)}
-        return {**found, **undrawn}
-    found = {}
-    for one in labels_in(pool.rows() if isinstance(pool, Pool) else pool):
-        if one.label is not None and number_of(one.label) != NOT_DRAWN:
-            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} has a label in the pool"
-            hint = "The pool is the file before labelling; labels are the first argument."
-            raise one.origin.error(one.row, problem, hint)
-        found[one.query, one.doc] = one
-    return found
-
-
-def _is_not_drawn(one: Label) -> bool:
-    """Tell whether a row is one of a sample by strata that nobody was to label."""
-    return "stratum" in one.drawing and number_of(one.label) == NOT_DRAWN
-
-
-def _is_task(one: Label) -> bool:
-    """Tell whether a row is a task of a labelling tool."""
-    return isinstance(one.origin, Rows) and QUERY not in one.origin.names
-
-
-def _check_drawing(rows: Iterable[Label]) -> None:
-    """Raise InputError where rows tell in different ways how they were drawn, or not at all."""
-    first: Label | None = None
-    known: dict[_Pair, Mapping[Role, Any]] = {}
-    for one in rows:
-        first = first or one
-        for role, value in one.drawing.items():
-            number = number_of(value)
-            if number is None or not math.isfinite(number):
-                problem = f"expected a number as {COLUMNS[role].public}, got {value!r:.80}"
-                raise one.origin.error(one.row, problem)
-        if {*one.drawing} != {*first.drawing}:
-            problem = "some rows tell how their documents were drawn, and some do not"
-            raise one.origin.error(one.row, problem, _STATE_POOL)
-        drawn = {role: number_of(value) for role, value in one.drawing.items()}
-        if known.setdefault((one.query, one.doc), drawn) != drawn:
-            problem = f"query {one.query!r:.80}, document {one.doc!r:.80} was drawn in another way"
-            raise one.origin.error(one.row, f"{problem} above", _STATE_POOL)
-
-
-def _given(
-    every: Sequence[Label], asked: Mapping[_Pair, Label], settings: CollectSettings
-) -> tuple[list[tuple[Label, float]], list[Note]]:
-    """Return the labels that count, with their grades, and notes on those that do not."""
-    found: list[tuple[Label, float]] = []
-    left_out: Counter[str] = Counter()
-    examples: dict[str, list[str]] = {}
-    words = _grades(settings.grades_of) if settings.grades_of else {}
-    words = {_word(word): grade for word, grade in words.items()}
-    unused = {*words}
-    people = dict.fromkeys(str(one.assessor) for one in every if not _is_not_drawn(one))
-    if settings.assessor is not None and settings.assessor not in people:
-        raise OptionError(
-            f"assessor={settings.assessor!r:.80}: the labels are by "
-            f"{', '.join(map(printable, people)):.200}"
-        )
-    for one in every:
-        there = asked.get((one.query, one.doc))
-        undrawn = there is not None and there.label is not None
-        if settings.assessor not in (None, str(one.assessor)):
-            continue
-        left_out["discarded by the person"] += one.discarded
-        if (one.label is None and one.problem is None) or _is_not_drawn(one):
-            continue
-        word = _word(one.label)
-        unused.discard(word)
-        grade = words.get(word, number_of(one.label))
-        if undrawn and grade == NOT_DRAWN:
-            continue
-        if one.problem is not None or grade is None or not 0 <= grade < math.inf:
-            problem = one.problem or f"expected a grade, got {one.label!r:.80}"
-            hint, why = (_WORDS if grade is None else _NO_GRADE), "of no grade"
-        elif there is None or undrawn:
-            how = "is not in the pool" if there is None else "was not drawn (-1 in the pool)"
-            problem = f"a label of a document that {how}"
-            hint, why = _UNKNOWN, "of a document that nobody asked for"
-        else:
-            found.append((one, float(grade)))
-            continue
-        if settings.errors == "strict":
-            raise one.origin.error(one.row, f"{problem}{_about(one)}", hint)
-        left_out[why] += 1
-        examples.setdefault(why, []).append(repr(one.label)[:40])
-    notes = [
-        Note(
-            "left-out",
-            "warning",
-            f"{count_of(n, 'label')} left out, {why}{_such_as(examples.get(why, []))}.",
-            count=n,
-        )
-        for why, n in left_out.items()
-        if n
-    ]
-    if unused:
-        words_ = ", ".join(repr(printable(one)) for one in sorted(unused))
-        text = f"Words of grades_of (--grades-of) that are no label: {words_:.200}."
-        notes.append(Note("unused-grades", "warning", text, count=len(unused)))
-    return found, notes
-
-
-def _about(one: Label) -> str:
-    """Return what a label is about, for an error."""
-    who = "" if one.assessor is None else f", by {printable(one.assessor)}"
-    return f": query {one.query!r:.80}, document {one.doc!r:.80}{who}"
-
-
-def _such_as(shown: Sequence[str]) -> str:
-    """Return some of what was left out."""
-    some_of = dict.fromkeys(map(printable, shown))
-    return f": {', '.join([*some_of][:_SHOWN])}" if some_of else ""
-
-
-def _word(label: Any) -> str:
-    """Return a label as a word: 1, 1.0 and "1.0" are the same one, and so are Yes and yes."""
-    number = number_of(label)
-    return str(label).strip().casefold() if number is None else f"{number:g}"
-
-
 def _several(
-    by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]], settings: CollectSettings
+    by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], settings: CollectSettings
 ) -> list[Note]:
     """Say how many documents have several labels; DuplicateError where they may not differ."""
     twice, by_others, differ = 0, 0, 0
@@ -477,8 +295,8 @@ def _several(
 
 
 def _settled(
-    by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]], differing: DifferingGrades
-) -> dict[_Pair, float]:
+    by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], differing: DifferingGrades
+) -> dict[QueryDoc, float]:
     """Return the grade that counts of each document, as judgments that are merged.
 
     Of one person's labels the last counts.
@@ -499,11 +317,11 @@ def _settled(
     }
 
 
-def _of_missing(missing: Sequence[_Pair], n_asked: int) -> list[Note]:
+def _of_missing(missing: Sequence[QueryDoc], n_asked: int) -> list[Note]:
     if not missing:
         return []
-    shown = ", ".join(f"{printable(query)} {printable(doc)}" for query, doc in missing[:_SHOWN])
-    more = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
+    shown = ", ".join(f"{printable(query)} {printable(doc)}" for query, doc in missing[:N_SHOWN])
+    more = f" and {len(missing) - N_SHOWN:,} more" if len(missing) > N_SHOWN else ""
     text = (
         f"{len(missing):,} of {n_asked:,} documents have no label: {shown:.200}{more}. Of a sample "
         "drawn by chance, all need one."
@@ -511,7 +329,9 @@ def _of_missing(missing: Sequence[_Pair], n_asked: int) -> list[Note]:
     return [Note("missing", "warning", text, count=len(missing))]
 
 
-def _drawing(pairs: Sequence[_Pair], asked: Mapping[_Pair, Label]) -> dict[Role, Sequence[Any]]:
+def _drawing(
+    pairs: Sequence[QueryDoc], asked: Mapping[QueryDoc, Label]
+) -> dict[Role, Sequence[Any]]:
     """Return how each document was drawn, by the columns that all have."""
     roles = [role for role in DRAWING if any(role in asked[pair].drawing for pair in pairs)]
     return {
@@ -523,16 +343,10 @@ def _drawing(pairs: Sequence[_Pair], asked: Mapping[_Pair, Label]) -> dict[Role,
 
 
 def _assessors(
-    by_pair: Mapping[_Pair, Sequence[tuple[Label, float]]],
-    people: Iterable[str],
+    by_pair: Mapping[QueryDoc, Sequence[tuple[Label, float]]], people: Iterable[str]
 ) -> Iterator[Assessor]:
     """Yield each person's part, in the order of their names; of those without a label, too."""
-    labels, relevant, shared, differing = (
-        Counter[str](),
-        Counter[str](),
-        Counter[str](),
-        Counter[str](),
-    )
+    labels, relevant, shared, differing = (Counter[str]() for _ in range(4))
     for its in by_pair.values():
         last = {str(one.assessor): grade for one, grade in its}
         for name, grade in last.items():

@@ -2,7 +2,8 @@
 
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show
-from cranfield.extensions.labels.pools.collect import CollectSettings, collect
+from cranfield.extensions.labels.pools.collect import collect
+from cranfield.extensions.labels.pools.options import CollectSettings
 from cranfield.extensions.labels.pools.pool_command import refuse_what_is_not_read_back
 
 

@@ -177,10 +177,7 @@ class Holes(Shown):
 @watched
 @takes(HolesSettings, Reading, Judging, Watching, without=NOT_FOR_HOLES)
 def holes(
-    qrels: Any,
-    runs: Any,
-    measures: str | Measure = "nDCG@10",
-    **options: Unpack[HolesOptions],
+    qrels: Any, runs: Any, measures: str | Measure = "nDCG@10", **options: Unpack[HolesOptions]
 ) -> Holes:
     """Show what the judgments lack for each run, and how it would fare had it not been pooled.
 
@@ -231,34 +228,14 @@ def holes(
         )
     if judgments.groups is not None:
         raise OptionError("judgments in groups have no single documents that a run brought")
-    runs_of = list(several.values())
-    unjudged = unjudged_of(judgments, runs_of, settings.k, judging)
-    unique = _unique(judgments, runs_of, settings.pool_depth, judging)
-    rising, every = measure.definition.higher_is_better is not False, np.arange(len(judgments))
-    means = _means(judgments, several, measure, judging)
-    found = []
-    for name, one, rows in zip(several, steps(unjudged, "leaving out"), unique, strict=True):
-        left_out = _means(judgments.at(np.delete(every, rows)), several, measure, judging)
-        n, n_first = len(one.rank), int(np.minimum(one.n_retrieved, settings.k).sum())
-        found.append(
-            Hole(
-                run=name,
-                unjudged=n,
-                judged=1 - n / n_first if n_first else 1.0,
-                unique=len(rows),
-                unique_relevant=int(np.count_nonzero(judgments.grade[rows] >= 1)),
-                mean=means[name],
-                left_out=left_out[name],
-                place=_place(means, name, rising=rising),
-                place_left_out=_place(left_out, name, rising=rising),
-            )
-        )
+    unjudged = unjudged_of(judgments, list(several.values()), settings.k, judging)
+    each_run = list(_leave_out_each(judgments, several, unjudged, measure, settings, judging))
     tau = None
-    if len(found) > 2:
-        tau = kendall([one.mean for one in found], [one.left_out for one in found]).tau_b
+    if len(each_run) > 2:
+        tau = kendall([run.mean for run in each_run], [run.left_out for run in each_run]).tau_b
     recipe = {"cranfield": __version__, "runs": list(several), **judging.unusual()}
     return Holes(
-        found,
+        each_run,
         str(measure),
         len(judgments.query_ids),
         tau,
@@ -266,6 +243,34 @@ def holes(
         recipe,
         (*run_warnings, *_notes(several, unjudged)),
     )
+
+
+def _leave_out_each(
+    judgments: Qrels,
+    runs: Mapping[str, Run],
+    unjudged: Sequence[Unjudged],
+    measure: Measure,
+    settings: HolesSettings,
+    judging: Judging,
+) -> Iterator[Hole]:
+    """Yield each run's part in the judgments; `unjudged` is what each has without a judgment."""
+    unique = _unique(judgments, list(runs.values()), settings.pool_depth, judging)
+    rising, all_rows = measure.definition.higher_is_better is not False, np.arange(len(judgments))
+    means = _means(judgments, runs, measure, judging)
+    for name, lacking, rows in zip(runs, steps(unjudged, "leaving out"), unique, strict=True):
+        left_out = _means(judgments.at(np.delete(all_rows, rows)), runs, measure, judging)
+        n, n_first = len(lacking.rank), int(np.minimum(lacking.n_retrieved, settings.k).sum())
+        yield Hole(
+            run=name,
+            unjudged=n,
+            judged=1 - n / n_first if n_first else 1.0,
+            unique=len(rows),
+            unique_relevant=int(np.count_nonzero(judgments.grade[rows] >= 1)),
+            mean=means[name],
+            left_out=left_out[name],
+            place=_place(means, name, rising=rising),
+            place_left_out=_place(left_out, name, rising=rising),
+        )
 
 
 def _unique(judgments: Qrels, runs: Sequence[Run], depth: int, judging: Judging) -> list[Ints]:

@@ -1,284 +1,44 @@
 """pool: what people should label: all, a part by chance, or the most useful, as a file."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
-from typing import Any, ClassVar, Literal, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from cranfield.arrays.ids import encode
-from cranfield.comparison.flips import SEED
 from cranfield.data.judging import Judging
 from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
 from cranfield.extensions.fusion.fuse import fuse
-from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
 from cranfield.extensions.labels.pools.deciding import deciding
-from cranfield.extensions.labels.pools.draw import Strata, chosen, drawn_of_strata, strata
-from cranfield.extensions.labels.pools.strategies import STRATEGIES, next_documents
+from cranfield.extensions.labels.pools.draw import chosen, drawn_of_strata
+from cranfield.extensions.labels.pools.move_to_front import next_documents
+from cranfield.extensions.labels.pools.options import (
+    IN_ORDER,
+    By,
+    PoolSettings,
+    PoolSettingsOptions,
+)
+from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
 from cranfield.formats.block import Role
-from cranfield.formats.columns import COLUMNS
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, texts_of
 from cranfield.measures import parse
 from cranfield.notes import Note, warn_of
-from cranfield.options import Options, option, refuse_others, takes, whole
+from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, steps, watched
 from cranfield.render.numbers import number_of, signed
-from cranfield.render.shown import FORMS, Shown, as_json
-from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import HowOptions, score_runs
 from cranfield.version import __version__
 
-By = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front", "bandit"]
-Draw = Literal["documents", "queries"]
-Likely = Literal["equal", "rank"]
-# These put unjudged documents into an order, of which n are the first.
-_IN_ORDER = ("decide", *STRATEGIES)
-NOT_DRAWN = -1  # the grade of a document of the pool that is not drawn, as sample_eval has it
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoolSettings(Options):
-    """What is pooled, and what is drawn from it."""
-
-    by: By = option(
-        "depth",
-        'What to label. "depth": all documents in the first k of any run. "fusion": the first k of '
-        'the runs fused by reciprocal ranks; "rbp": those with the greatest weight in all runs by '
-        'RBP, with p = 0.8. "chance": of the pool by depth, a part drawn by chance, whose '
-        'probabilities are stated. "decide": unjudged documents of two runs, in the order in which '
-        'they narrow what their difference may be. "move-to-front" and "bandit": unjudged '
-        "documents of the runs that found relevant ones, as far as judgments show it.",
-    )
-    k: int = option(
-        10,
-        "How deep the pool is: the first k documents of each run, or of the runs fused. At least "
-        "the cutoff of the measures to come.",
-        whole(1),
-    )
-    n: int | None = option(
-        None,
-        "With chance: how many documents, or queries, to draw. With decide, move-to-front and "
-        "bandit: how many of the first.",
-        whole(1),
-    )
-    strata: Strata | str | None = option(
-        None,
-        "With chance, in place of n: the share of documents to draw down to each rank, as in "
-        "10=100%,100=10%. The rank is the best in any run; for xinfAP and statAP.",
-        strata,
-    )
-    measure: str | None = option(
-        None, "With decide: the measure of the difference. [default: nDCG@10]"
-    )
-    draw: Draw = option(
-        "documents",
-        "With chance: what is drawn. Single documents are for measures that add documents up, as "
-        "P@10 and DCG; whole queries, all pooled documents of which are to be labelled, for any "
-        "measure.",
-    )
-    likely: Likely = option(
-        "equal",
-        "Whether all documents are equally likely to be drawn, or those near the top of a run "
-        "more. By rank, the probability is proportional to 1 / log2(best rank + 1).",
-    )
-    unjudged: bool = option(False, "Leave out documents that the judgments judge.")
-    seed: int = option(
-        SEED,
-        "The same seed draws the same. With move-to-front and bandit, it says which of several "
-        "runs comes first.",
-        whole(0),
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        by_chance = self.by == "chance"
-        if by_chance and self.n is None and self.strata is None:
-            raise OptionError(
-                "by='chance' draws n documents or queries, or a share of each stratum: state n "
-                "(-n 200) or strata"
-            )
-        if self.n is not None and not by_chance and self.by not in _IN_ORDER:
-            ways = ", ".join(("chance", *_IN_ORDER))
-            raise OptionError(f"n={self.n} applies to by={ways}, and by={self.by!r} takes all")
-        if self.by != "decide" and self.measure is not None:
-            raise OptionError(
-                f"measure={self.measure!r:.40} says by what two runs differ: state by='decide', too"
-            )
-        if self.by in _IN_ORDER and self.unjudged:
-            raise OptionError(f"by={self.by!r} takes unjudged documents alone: leave unjudged out")
-        for name in ("k", "seed"):
-            if self.by == "decide" and name in self.unusual():
-                raise OptionError(
-                    f"by='decide' looks as deep as the measure, and draws nothing: leave {name} out"
-                )
-        if not by_chance and (
-            self.draw != "documents" or self.likely != "equal" or self.strata is not None
-        ):
-            raise OptionError(
-                "draw, likely and strata say what is drawn by chance: state by='chance', too"
-            )
-        if self.draw == "queries" and self.likely != "equal":
-            raise OptionError("likely='rank' applies to documents: queries are equally likely")
-        if self.strata is None:
-            return
-        for name in ("n", "k", "draw", "likely"):
-            if name in self.unusual():
-                raise OptionError(
-                    f"strata say how deep the pool is and how much is drawn: leave {name} out"
-                )
-
-    @property
-    def depth(self) -> int:
-        """How many documents of each run are in the pool."""
-        return self.k if self.shares is None else max(self.shares)
-
-    @property
-    def shares(self) -> Strata | None:
-        """The share of each stratum, as checked."""
-        return None if self.strata is None else strata(self.strata)
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class PoolSettingsOptions(TypedDict, total=False):
-    """The options of PoolSettings, as keywords of a function."""
-
-    by: By
-    k: int
-    n: int | None
-    strata: Strata | str | None
-    measure: str | None
-    draw: Draw
-    likely: Likely
-    unjudged: bool
-    seed: int
-
-
-# ---- end
-
 
 class PoolOptions(PoolSettingsOptions, HowOptions, total=False):
     """The options of `pool`, as keywords."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Pool(Shown):
-    """What people should label: a row for each document, with the place for its grade.
-
-    `to_csv()`, or the command's `-o labels.csv`, is the file for labelling: fill in the column
-    `relevance`, and read it as judgments. `probability` is that of a document to be drawn,
-    `query_probability` that of its query, `stratum` its part of the pool; without chance there is
-    none. The rows of a query are in an order by chance, which hides what is ranked high, or, with
-    decide, move-to-front and bandit, in the order in which to judge. `to_label_studio()` and
-    `to_argilla()` are the documents as JSON for these tools; `collect` reads what comes back.
-
-    >>> from cranfield import pool
-    >>> runs = {"a": {"q1": ["d1", "d2"], "q2": ["d3"]}, "b": {"q1": ["d2", "d4"], "q2": ["d3"]}}
-    >>> found = pool({"q1": {"d1": 1}, "q2": {"d3": 1}}, runs, by="chance", n=2)
-    >>> len(found.rows()), found.n_pooled, found.rows()[0]["probability"]
-    (2, 4, 0.5)
-    """
-
-    forms: ClassVar[Mapping[str, str]] = {
-        **FORMS,
-        "label-studio": ".label-studio.json",
-        "argilla": ".argilla.json",
-    }
-
-    query_ids: Sequence[str]  # of each row
-    doc_ids: Sequence[str]
-    settings: PoolSettings
-    n_queries: int  # with a pooled document
-    n_pooled: int  # documents
-    recipe: Mapping[str, Any]
-    notes: tuple[Note, ...] = ()
-    drawing: Mapping[Role, Sequence[float]] = field(default_factory=dict)  # how each row was drawn
-    grades: Sequence[int | None] | None = None  # of rows that need no label
-    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # {column: {id: text}}
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        """The columns of the file for labelling."""
-        query, doc, grade = (COLUMNS[role].public for role in ("query", "doc", "grade"))
-        drawing = (COLUMNS[role].public for role in self.drawing)
-        beside = {query: QUERY_TEXT, doc: DOC_TEXT}
-        ids = (name for one, text in beside.items() for name in (one, text))
-        return (*(one for one in ids if one in beside or one in self.texts), grade, *drawing)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each document; the grade of one to label is None, to be filled in."""
-        columns: list[Iterable[Any]] = [self.query_ids, self.doc_ids]
-        beside = {QUERY_TEXT: self.query_ids, DOC_TEXT: self.doc_ids}
-        for at, (name, ids) in enumerate(beside.items()):
-            if name in self.texts:
-                columns.insert(2 * at + 1, [self.texts[name].get(one) for one in ids])
-        columns.append(self.grades or [None] * len(self.doc_ids))
-        return self._dicts(zip(*columns, *self.drawing.values(), strict=True))
-
-    def _to_label(self) -> list[dict[str, Any]]:
-        """Return the rows that need a label."""
-        return [row for row in self.rows() if row[COLUMNS["grade"].public] is None]
-
-    def to_label_studio(self) -> str:
-        """Return the documents to label as tasks that Label Studio imports: JSON."""
-        return as_json(label_studio_tasks(self._to_label()), indent=2) + "\n"
-
-    def to_argilla(self) -> str:
-        """Return the documents to label as records that Argilla reads (`records.from_json`)."""
-        return as_json(argilla_records(self._to_label()), indent=2) + "\n"
-
-    def tables(self) -> list[Table]:
-        """Return a table that counts what is pooled, and what is to be labelled."""
-        asked = self._to_label()
-        n = len({row["query_id"] for row in asked})
-        rows = [
-            ["queries", f"{self.n_queries:,}", f"{n:,}"],
-            ["documents", f"{self.n_pooled:,}", f"{len(asked):,}"],
-            *self._of_strata(),
-        ]
-        below = [str(one) for one in self.notes]
-        how = {
-            "fusion": " by their fusion",
-            "rbp": " by RBP",
-            "move-to-front": " by move-to-front",
-            "bandit": " by a bandit",
-        }.get(self.settings.by, "")
-        n_runs = number_of(len(self.recipe["runs"]), "run")
-        title = [f"Pool of {n_runs}{how}, {self.settings.depth} deep"]
-        if self.settings.by == "decide":
-            title = ["What decides between two runs: unjudged documents, the weightiest first"]
-        pooled = "unjudged" if self.settings.by in _IN_ORDER else "pooled"
-        return [Table(["", pooled, "to label"], rows, below, title=title)]
-
-    def _of_strata(self) -> Iterable[list[str]]:
-        """Yield for each stratum how many are pooled, and to be labelled."""
-        if self.settings.shares is None:
-            return
-        number, grades = np.array(self.drawing["stratum"]), np.array(self.grades)
-        first = 1
-        for one, last in enumerate(self.settings.shares, 1):
-            mine = number == one
-            asked = np.count_nonzero(mine & (grades != NOT_DRAWN))
-            yield [f"  best rank {first} to {last}", f"{np.count_nonzero(mine):,}", f"{asked:,}"]
-            first = last + 1
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rows, and what is needed to draw them again."""
-        return {
-            "settings": vars(self.settings),
-            "recipe": dict(self.recipe),
-            "queries": self.n_queries,
-            "documents": self.n_pooled,
-            "rows": self.rows(),
-            "notes": [one.to_dict() for one in self.notes],
-        }
 
 
 # What does not change which documents a run has on top: without it, a pool is made.
@@ -312,10 +72,9 @@ def pool(
     it takes, if they turn out not relevant, until no other judgment can change which run is better.
 
     "move-to-front" (Cormack, Palmer & Clarke, SIGIR 1998) takes documents of one run while they are
-    relevant, then goes on to the next; "bandit" (Losada, Parapar & Barreiro, IPM 2017: maximum
-    mean, not stationary) takes them from runs whose last judged document was relevant. Both learn
-    from the judgments (relevant: grade 1 or more) and find many relevant documents early: judge
-    some, merge them into the judgments, and ask again. Queries take turns.
+    relevant, then goes on to the next. It learns from the judgments (relevant: grade 1 or more) and
+    finds many relevant documents early: judge some, merge them into the judgments, and ask again.
+    Queries take turns.
 
     Args:
         qrels: the judgments, such as a model's labels: their queries are pooled.
@@ -349,7 +108,7 @@ def pool(
     )
     several = {named.name: named} if isinstance(named, Run) else named
     warn_of(notes_on_order(several.values()))
-    make = _in_order if settings.by in _IN_ORDER else _drawn
+    make = _in_order if settings.by in IN_ORDER else _drawn
     made = make(judgments, several, settings, judging)
     return _with_texts(made, query_texts, doc_texts)
 
@@ -380,9 +139,6 @@ def _refuse_nothing(rows: Sequence[Any], settings: PoolSettings) -> None:
             "nothing is left to label: no run has an unjudged document in its first "
             f"{settings.depth}"
         )
-
-
-# ---- all of the pool, or a part by chance -------------------------------------------------------
 
 
 def _drawn(
@@ -493,9 +249,6 @@ def _rankings(
     return found
 
 
-# ---- unjudged documents in an order -------------------------------------------------------------
-
-
 def _in_order(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> Pool:
@@ -535,8 +288,7 @@ def _deciding(
     n = len(found.documents)
     left, right = map(printable, runs)
     first, second = (left, right) if found.difference > 0 else (right, left)
-    falls = measure.definition.higher_is_better is False
-    better = "higher" if falls else "better"
+    better = "higher" if measure.definition.higher_is_better is False else "better"
     text = (
         f"{measure} of {left} minus {right}: {signed(found.difference)}; from "
         f"{signed(found.low)} to {signed(found.high)} for all ways to grade the {n:,} unjudged."
@@ -566,7 +318,7 @@ def _deciding(
 def _learned(
     judgments: Qrels, runs: Mapping[str, Run], settings: PoolSettings, judging: Judging
 ) -> tuple[_Documents, Counter[str], list[Note]]:
-    """Return the first unjudged documents in the order of a strategy that learns from judgments.
+    """Return the first unjudged documents in the order of move-to-front.
 
     And how many unjudged ones there are for each query, and notes.
     """
@@ -585,7 +337,7 @@ def _learned(
     for query, lists in rankings.items():
         if n := len({*chain.from_iterable(lists)} - relevant.get(query, {}).keys()):
             unjudged[query] = n
-    found = next_documents(STRATEGIES[settings.by], rankings, relevant, settings.n)
+    found = next_documents(rankings, relevant, settings.n)
     _refuse_nothing(found, settings)
     text = (
         "Judge some, merge them (Qrels.merge, convert --merge), and ask again: the order changes "
@@ -594,9 +346,6 @@ def _learned(
     notes = [Note("ask-again", "info", text), _TO_LABEL]
     n_missing = sum(not any(lists) for lists in rankings.values())
     return found, unjudged, [*_nothing_pooled(n_missing, len(rankings)), *notes]
-
-
-# ---- notes ------------------------------------------------------------------------------------
 
 
 def _nothing_pooled(n: int, n_judged: int) -> list[Note]:

@@ -15,7 +15,9 @@ from cranfield.cli.terminal import (
 )
 from cranfield.data.judging import Judging
 from cranfield.errors import OptionError, printable
-from cranfield.extensions.labels.pools.pool import NOT_POOLED, Pool, PoolSettings, pool
+from cranfield.extensions.labels.pools.options import PoolSettings
+from cranfield.extensions.labels.pools.pool import NOT_POOLED, pool
+from cranfield.extensions.labels.pools.pool_result import Pool
 from cranfield.render.shown import FORMS, ROWS
 
 
@@ -62,7 +64,7 @@ def command(
     cranfield pool demo/qrels.txt demo/*.run --by chance -n 200 -o labels.csv
     cranfield pool demo/qrels.txt demo/*.run --depth 20 --unjudged -o labels.csv
     cranfield pool demo/qrels.txt demo/bm25.run demo/tfidf.run --by decide -m P@20
-    cranfield pool demo/qrels.txt demo/*.run --by bandit -k 20 -n 50
+    cranfield pool demo/qrels.txt demo/*.run --by move-to-front -k 20 -n 50
     """  # noqa: D301 - click's mark for lines to keep
     refuse_two_inputs(qrels, *runs)
     refuse_what_is_not_read_back(form, Pool.forms)

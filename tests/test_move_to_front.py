@@ -1,13 +1,12 @@
-"""Move-to-front and the bandit: against loops from their definitions."""
+"""Move-to-front: against a loop from its definition."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 
 from cranfield import InputError, OptionError, pool
-from cranfield.extensions.labels.pools.strategies import bandit, move_to_front, next_documents
+from cranfield.extensions.labels.pools.move_to_front import move_to_front, next_documents
 
 Truth = dict[str, bool]
 
@@ -23,9 +22,9 @@ def lists(seed: int, n_runs: int = 3, n_docs: int = 12) -> tuple[list[list[str]]
     return found, {doc: bool(chance.random() < 0.4) for doc in docs}
 
 
-def asked(strategy: Any, rankings: Sequence[Sequence[str]], truth: Truth) -> list[str]:
-    """Return the documents in the order in which a strategy asks for them."""
-    questions, found = strategy(rankings), []
+def asked(rankings: Sequence[Sequence[str]], truth: Truth) -> list[str]:
+    """Return the documents in the order in which the strategy asks for them."""
+    questions, found = move_to_front(rankings), []
     try:
         doc = next(questions)
         while True:
@@ -53,46 +52,25 @@ def moved_to_front(rankings: Sequence[Sequence[str]], truth: Truth) -> list[str]
         turn = [*range(run + 1, len(rankings)), *range(run + 1)]
 
 
-def by_bandit(rankings: Sequence[Sequence[str]], truth: Truth) -> list[str]:
-    """The mean of a beta distribution of the last judgment of each run."""
-    rate, last = 0, [(0.0, 0.0)] * len(rankings)  # (relevant, judged)
-    found, turn = list[str](), list(range(len(rankings)))
-    while True:
-        left = [i for i in turn if any(doc not in found for doc in rankings[i])]
-        if not left:
-            return found
-        means = {i: (last[i][0] + 1) / (last[i][1] + 2) for i in left}
-        run = max(left, key=lambda i: round(means[i], 12))
-        doc = next(doc for doc in rankings[run] if doc not in found)
-        found.append(doc)
-        for i, one in enumerate(rankings):
-            if doc in one:
-                last[i] = (rate * last[i][0] + truth[doc], rate * last[i][1] + 1)
-        first = run if truth[doc] else run + 1
-        turn = [*range(first, len(rankings)), *range(first)]
-
-
 @pytest.mark.parametrize("seed", range(60))
-def test_each_strategy_is_its_slow_loop(seed: int) -> None:
+def test_it_is_its_slow_loop(seed: int) -> None:
     rankings, truth = lists(seed, n_runs=1 + seed % 5)
-    every = {doc for one in rankings for doc in one}
-    for strategy, slowly in ((move_to_front, moved_to_front), (bandit, by_bandit)):
-        found = asked(strategy, rankings, truth)
-        assert found == slowly(rankings, truth)
-        assert (len(found), {*found}) == (len(every), every)
+    docs = {doc for ranking in rankings for doc in ranking}
+    order = asked(rankings, truth)
+    assert order == moved_to_front(rankings, truth)
+    assert (len(order), {*order}) == (len(docs), docs)
 
 
-@pytest.mark.parametrize("strategy", [move_to_front, bandit])
-def test_judged_documents_teach_and_are_not_asked_for(strategy: Any) -> None:
+def test_judged_documents_teach_and_are_not_asked_for() -> None:
     """Judged one by one, with the answers merged, the order is that of one pass."""
     for seed in range(20):
         rankings, truth = lists(seed)
         known: dict[str, dict[str, bool]] = {"q": {}}
         found = []
-        while rest := next_documents(strategy, {"q": rankings}, known):
+        while rest := next_documents({"q": rankings}, known):
             found.append(rest[0][1])
             known["q"][found[-1]] = truth[found[-1]]
-        assert found == asked(strategy, rankings, truth)
+        assert found == asked(rankings, truth)
 
 
 def test_queries_take_turns() -> None:
@@ -105,34 +83,34 @@ def test_queries_take_turns() -> None:
     assert "ask again" in str(first)
 
 
-@pytest.mark.parametrize("by", ["move-to-front", "bandit"])
-def test_it_goes_on_where_relevant_documents_were_found(by: Any) -> None:
+def test_it_goes_on_where_relevant_documents_were_found() -> None:
     good, poor = [f"g{i}" for i in range(6)], [f"p{i}" for i in range(6)]
     judged = {"q": {"g0": 1, "g1": 2, "p0": 0}}
     for runs in ({"good": good, "poor": poor}, {"poor": poor, "good": good}):
         named = {name: {"q": docs} for name, docs in runs.items()}
-        found = pool(judged, named, by=by, k=6)
+        found = pool(judged, named, by="move-to-front", k=6)
         assert found.doc_ids[0] == "g2"
         assert not {"g0", "g1", "p0"} & {*found.doc_ids}
-        again = pool({"q": {**judged["q"], "g2": 1}}, named, by=by, k=6)
+        again = pool({"q": {**judged["q"], "g2": 1}}, named, by="move-to-front", k=6)
         assert again.doc_ids[0] == "g3"
 
 
-@pytest.mark.parametrize("by", ["move-to-front", "bandit"])
-def test_the_order_of_runs_and_rows_changes_nothing(by: Any) -> None:
+def test_the_order_of_runs_and_rows_changes_nothing() -> None:
     runs = {f"r{i}": {"q": one} for i, one in enumerate(lists(3, n_runs=4)[0]) if one}
     judged = {"q": {"d1": 1, "d2": 0, "x": 1}}
-    found = pool(judged, runs, by=by).rows()
-    assert pool(judged, dict(reversed(runs.items())), by=by).rows() == found
-    assert pool({"q": dict(reversed(judged["q"].items()))}, runs, by=by).rows() == found
-    seeds = {tuple(pool(judged, runs, by=by, seed=seed).doc_ids) for seed in range(20)}
+    found = pool(judged, runs, by="move-to-front").rows()
+    assert pool(judged, dict(reversed(runs.items())), by="move-to-front").rows() == found
+    assert (
+        pool({"q": dict(reversed(judged["q"].items()))}, runs, by="move-to-front").rows() == found
+    )
+    seeds = {tuple(pool(judged, runs, by="move-to-front", seed=seed).doc_ids) for seed in range(20)}
     assert len(seeds) > 1
 
 
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="nothing is left to label"):
-        pool({"q": {"a": 1}}, {"q": ["a"]}, by="bandit")
+        pool({"q": {"a": 1}}, {"q": ["a"]}, by="move-to-front")
     with pytest.raises(InputError, match="share no query"):
-        pool({"q": {"a": 1}}, {"z": ["a"]}, by="bandit")
+        pool({"q": {"a": 1}}, {"z": ["a"]}, by="move-to-front")
     with pytest.raises(OptionError, match="leave unjudged out"):
-        pool({"q": {"a": 1}}, {"q": ["a"]}, by="bandit", unjudged=True)
+        pool({"q": {"a": 1}}, {"q": ["a"]}, by="move-to-front", unjudged=True)

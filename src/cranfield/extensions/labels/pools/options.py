@@ -1,0 +1,187 @@
+"""The options of `pool` and of `collect`."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+from cranfield.comparison.flips import SEED
+from cranfield.data.combined import DifferingGrades
+from cranfield.errors import OptionError
+from cranfield.extensions.labels.pools.draw import Strata, strata
+from cranfield.formats.block import Errors
+from cranfield.formats.small.read import number_of
+from cranfield.options import Options, option, whole
+
+By = Literal["depth", "fusion", "rbp", "chance", "decide", "move-to-front"]
+Draw = Literal["documents", "queries"]
+Likely = Literal["equal", "rank"]
+# These put unjudged documents into an order, of which n are the first.
+IN_ORDER = ("decide", "move-to-front")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolSettings(Options):
+    """What is pooled, and what is drawn from it."""
+
+    by: By = option(
+        "depth",
+        'What to label. "depth": all documents in the first k of any run. "fusion": the first k of '
+        'the runs fused by reciprocal ranks; "rbp": those with the greatest weight in all runs by '
+        'RBP, with p = 0.8. "chance": of the pool by depth, a part drawn by chance, whose '
+        'probabilities are stated. "decide": unjudged documents of two runs, in the order in which '
+        'they narrow what their difference may be. "move-to-front": unjudged documents of the '
+        "runs that found relevant ones, as far as judgments show it.",
+    )
+    k: int = option(
+        10,
+        "How deep the pool is: the first k documents of each run, or of the runs fused. At least "
+        "the cutoff of the measures to come.",
+        whole(1),
+    )
+    n: int | None = option(
+        None,
+        "With chance: how many documents, or queries, to draw. With decide and move-to-front: how "
+        "many of the first.",
+        whole(1),
+    )
+    strata: Strata | str | None = option(
+        None,
+        "With chance, in place of n: the share of documents to draw down to each rank, as in "
+        "10=100%,100=10%. The rank is the best in any run; for xinfAP and statAP.",
+        strata,
+    )
+    measure: str | None = option(
+        None, "With decide: the measure of the difference. [default: nDCG@10]"
+    )
+    draw: Draw = option(
+        "documents",
+        "With chance: what is drawn. Single documents are for measures that add documents up, as "
+        "P@10 and DCG; whole queries, all pooled documents of which are to be labelled, for any "
+        "measure.",
+    )
+    likely: Likely = option(
+        "equal",
+        "Whether all documents are equally likely to be drawn, or those near the top of a run "
+        "more. By rank, the probability is proportional to 1 / log2(best rank + 1).",
+    )
+    unjudged: bool = option(False, "Leave out documents that the judgments judge.")
+    seed: int = option(
+        SEED,
+        "The same seed draws the same. With move-to-front, it says which of several runs comes "
+        "first.",
+        whole(0),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        by_chance = self.by == "chance"
+        if by_chance and self.n is None and self.strata is None:
+            raise OptionError(
+                "by='chance' draws n documents or queries, or a share of each stratum: state n "
+                "(-n 200) or strata"
+            )
+        if self.n is not None and not by_chance and self.by not in IN_ORDER:
+            ways = ", ".join(("chance", *IN_ORDER))
+            raise OptionError(f"n={self.n} applies to by={ways}, and by={self.by!r} takes all")
+        if self.by != "decide" and self.measure is not None:
+            raise OptionError(
+                f"measure={self.measure!r:.40} says by what two runs differ: state by='decide', too"
+            )
+        if self.by in IN_ORDER and self.unjudged:
+            raise OptionError(f"by={self.by!r} takes unjudged documents alone: leave unjudged out")
+        for name in ("k", "seed"):
+            if self.by == "decide" and name in self.unusual():
+                raise OptionError(
+                    f"by='decide' looks as deep as the measure, and draws nothing: leave {name} out"
+                )
+        if not by_chance and (
+            self.draw != "documents" or self.likely != "equal" or self.strata is not None
+        ):
+            raise OptionError(
+                "draw, likely and strata say what is drawn by chance: state by='chance', too"
+            )
+        if self.draw == "queries" and self.likely != "equal":
+            raise OptionError("likely='rank' applies to documents: queries are equally likely")
+        if self.strata is None:
+            return
+        for name in ("n", "k", "draw", "likely"):
+            if name in self.unusual():
+                raise OptionError(
+                    f"strata say how deep the pool is and how much is drawn: leave {name} out"
+                )
+
+    @property
+    def depth(self) -> int:
+        """How many documents of each run are in the pool."""
+        return self.k if self.shares is None else max(self.shares)
+
+    @property
+    def shares(self) -> Strata | None:
+        """The share of each stratum, as checked."""
+        return None if self.strata is None else strata(self.strata)
+
+
+def read_grades(value: Any) -> dict[str, float]:
+    """Check for the grades of labels that are words: {word: grade}, or "no=0,yes=1"."""
+    expected = "grades of labels, as in 'not relevant=0,relevant=1' or {'no': 0, 'yes': 1}"
+    if isinstance(value, str):  # a word may hold commas: a comma behind a number ends its grade
+        parts = [part.rpartition("=") for part in re.split(r"(?<=\d)\s*,", value)]
+        value = {word.strip(): number_of(grade.strip()) for word, _, grade in parts}
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(expected)
+    found = {str(word): number_of(grade) for word, grade in value.items()}
+    if any(not word or one is None or not 0 <= one < math.inf for word, one in found.items()):
+        raise ValueError(expected)
+    return {word: one for word, one in found.items() if one is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectSettings(Options):
+    """Which labels count, and as which grade."""
+
+    assessor: str | None = option(None, "Only the labels of this person.")
+    grades_of: Mapping[str, float] | str | None = option(
+        None, "The grades of labels that are words, as in 'not relevant=0,relevant=1'.", read_grades
+    )
+    differing: DifferingGrades = option(
+        "refuse",
+        "Which grade counts of a document that was given several: none, so that they are refused, "
+        "or one of these. The latest is the last in the files; of two as frequent the higher "
+        "counts.",
+    )
+    errors: Errors = option(
+        "strict",
+        "Refuse the first label that cannot be used, or of a document that the pool lacks; or "
+        "leave such labels out and count them.",
+    )
+
+
+# ---- made from the families by scripts/make_docs.py
+
+
+class PoolSettingsOptions(TypedDict, total=False):
+    """The options of PoolSettings, as keywords of a function."""
+
+    by: By
+    k: int
+    n: int | None
+    strata: Strata | str | None
+    measure: str | None
+    draw: Draw
+    likely: Likely
+    unjudged: bool
+    seed: int
+
+
+class CollectSettingsOptions(TypedDict, total=False):
+    """The options of CollectSettings, as keywords of a function."""
+
+    assessor: str | None
+    grades_of: Mapping[str, float] | str | None
+    differing: DifferingGrades
+    errors: Errors
+
+
+# ---- end

@@ -1,0 +1,131 @@
+"""Pool: what people should label, as rows, tables and files for labelling tools."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cranfield.extensions.labels.label_files import argilla_records, label_studio_tasks
+from cranfield.extensions.labels.pools.options import IN_ORDER, PoolSettings
+from cranfield.formats.block import Role
+from cranfield.formats.columns import COLUMNS
+from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT
+from cranfield.notes import Note
+from cranfield.render.numbers import number_of
+from cranfield.render.shown import FORMS, Shown, as_json
+from cranfield.render.table import Table
+
+NOT_DRAWN = -1  # the grade of a document of the pool that is not drawn, as sample_eval has it
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pool(Shown):
+    """What people should label: a row for each document, with the place for its grade.
+
+    `to_csv()`, or the command's `-o labels.csv`, is the file for labelling: fill in the column
+    `relevance`, and read it as judgments. `probability` is that of a document to be drawn,
+    `query_probability` that of its query, `stratum` its part of the pool; without chance there is
+    none. The rows of a query are in an order by chance, which hides what is ranked high, or, with
+    decide and move-to-front, in the order in which to judge. `to_label_studio()` and `to_argilla()`
+    are the documents as JSON for these tools; `collect` reads what comes back.
+
+    >>> from cranfield import pool
+    >>> runs = {"a": {"q1": ["d1", "d2"], "q2": ["d3"]}, "b": {"q1": ["d2", "d4"], "q2": ["d3"]}}
+    >>> found = pool({"q1": {"d1": 1}, "q2": {"d3": 1}}, runs, by="chance", n=2)
+    >>> len(found.rows()), found.n_pooled, found.rows()[0]["probability"]
+    (2, 4, 0.5)
+    """
+
+    forms: ClassVar[Mapping[str, str]] = {
+        **FORMS,
+        "label-studio": ".label-studio.json",
+        "argilla": ".argilla.json",
+    }
+
+    query_ids: Sequence[str]  # of each row
+    doc_ids: Sequence[str]
+    settings: PoolSettings
+    n_queries: int  # with a pooled document
+    n_pooled: int  # documents
+    recipe: Mapping[str, Any]
+    notes: tuple[Note, ...] = ()
+    drawing: Mapping[Role, Sequence[float]] = field(default_factory=dict)  # how each row was drawn
+    grades: Sequence[int | None] | None = None  # of rows that need no label
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # {column: {id: text}}
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns of the file for labelling."""
+        query, doc, grade = (COLUMNS[role].public for role in ("query", "doc", "grade"))
+        drawing = (COLUMNS[role].public for role in self.drawing)
+        beside = {query: QUERY_TEXT, doc: DOC_TEXT}
+        ids = (name for one, text in beside.items() for name in (one, text))
+        return (*(one for one in ids if one in beside or one in self.texts), grade, *drawing)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each document; the grade of one to label is None, to be filled in."""
+        columns: list[Iterable[Any]] = [self.query_ids, self.doc_ids]
+        beside = {QUERY_TEXT: self.query_ids, DOC_TEXT: self.doc_ids}
+        for at, (name, ids) in enumerate(beside.items()):
+            if name in self.texts:
+                columns.insert(2 * at + 1, [self.texts[name].get(one) for one in ids])
+        columns.append(self.grades or [None] * len(self.doc_ids))
+        return self._dicts(zip(*columns, *self.drawing.values(), strict=True))
+
+    def _to_label(self) -> list[dict[str, Any]]:
+        """Return the rows that need a label."""
+        return [row for row in self.rows() if row[COLUMNS["grade"].public] is None]
+
+    def to_label_studio(self) -> str:
+        """Return the documents to label as tasks that Label Studio imports: JSON."""
+        return as_json(label_studio_tasks(self._to_label()), indent=2) + "\n"
+
+    def to_argilla(self) -> str:
+        """Return the documents to label as records that Argilla reads (`records.from_json`)."""
+        return as_json(argilla_records(self._to_label()), indent=2) + "\n"
+
+    def tables(self) -> list[Table]:
+        """Return a table that counts what is pooled, and what is to be labelled."""
+        asked = self._to_label()
+        n = len({row["query_id"] for row in asked})
+        rows = [
+            ["queries", f"{self.n_queries:,}", f"{n:,}"],
+            ["documents", f"{self.n_pooled:,}", f"{len(asked):,}"],
+            *self._of_strata(),
+        ]
+        below = [str(one) for one in self.notes]
+        how = {
+            "fusion": " by their fusion",
+            "rbp": " by RBP",
+            "move-to-front": " by move-to-front",
+        }.get(self.settings.by, "")
+        n_runs = number_of(len(self.recipe["runs"]), "run")
+        title = [f"Pool of {n_runs}{how}, {self.settings.depth} deep"]
+        if self.settings.by == "decide":
+            title = ["What decides between two runs: unjudged documents, the weightiest first"]
+        pooled = "unjudged" if self.settings.by in IN_ORDER else "pooled"
+        return [Table(["", pooled, "to label"], rows, below, title=title)]
+
+    def _of_strata(self) -> Iterable[list[str]]:
+        """Yield for each stratum how many are pooled, and to be labelled."""
+        if self.settings.shares is None:
+            return
+        number, grades = np.array(self.drawing["stratum"]), np.array(self.grades)
+        first = 1
+        for one, last in enumerate(self.settings.shares, 1):
+            mine = number == one
+            asked = np.count_nonzero(mine & (grades != NOT_DRAWN))
+            yield [f"  best rank {first} to {last}", f"{np.count_nonzero(mine):,}", f"{asked:,}"]
+            first = last + 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows, and what is needed to draw them again."""
+        return {
+            "settings": vars(self.settings),
+            "recipe": dict(self.recipe),
+            "queries": self.n_queries,
+            "documents": self.n_pooled,
+            "rows": self.rows(),
+            "notes": [one.to_dict() for one in self.notes],
+        }

@@ -1,0 +1,191 @@
+"""Reproduction: how near each reproduced run came to its original, as tables, rows and values."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from cranfield.comparison.score_columns import spelled
+from cranfield.extensions.orderings.options import ReproductionSettings
+from cranfield.measures import Measure
+from cranfield.notes import Note
+from cranfield.render.numbers import interval, number, percent, queries_of
+from cranfield.render.shown import Shown
+from cranfield.render.table import Column, Table, table_of
+from cranfield.version import __version__
+
+
+class Estimate(NamedTuple):
+    """A quantity and the interval of it over the queries; None where it has no end."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class ReproducedRun:
+    """How near one run came to the original, by one measure.
+
+    What does not exist is None: RMSE, nRMSE, tau and RBO for judgments of another collection;
+    nRMSE for a measure without a greatest value; the effect ratio and the improvements for the
+    baseline itself.
+
+    >>> from cranfield import reproduce
+    >>> judged, run = {"q1": {"d1": 1}, "q2": {"d2": 1}}, {"q1": ["d1", "d3"], "q2": ["d4"]}
+    >>> found = reproduce(judged, run, {"q1": ["d3", "d1"], "q2": ["d2"]}, "RR")["RR"]["run"]
+    >>> found.mean, found.reproduced_mean, round(found.rmse.value, 4)
+    (0.5, 0.75, 0.7906)
+    """
+
+    run: str
+    reproduced: str
+    mean: float
+    reproduced_mean: float
+    rmse: Estimate | None = None
+    nrmse: Estimate | None = None
+    kendall_union: Estimate | None = None
+    rbo: Estimate | None = None
+    effect_ratio: Estimate | None = None
+    improvement: float | None = None
+    reproduced_improvement: float | None = None
+    delta_improvement: Estimate | None = None
+
+    @property
+    def quantities(self) -> dict[str, Estimate]:
+        """Return {name: estimate} of those that exist."""
+        found = {name: getattr(self, name) for name in EXACT}
+        return {name: one for name, one in found.items() if one is not None}
+
+
+# Each quantity: what an exact copy has, how a table calls it, and what it is.
+EXACT: Mapping[str, tuple[float, str, str]] = {
+    "rmse": (0, "RMSE", "RMSE: root of the mean squared difference of a query's two scores."),
+    "nrmse": (0, "nRMSE", "nRMSE: the same, as a share of the greatest that it could be."),
+    "kendall_union": (
+        1,
+        "Kendall's tau",
+        "Kendall's tau: of the two orders of the documents, mean over the queries, on the union of "
+        "both lists: numbered as the original has it, then as the other one has it. Lists that "
+        "share nothing have 1, too: read RBO beside it.",
+    ),
+    "rbo": (1, "RBO", "RBO: rank-biased overlap of the two lists, mean over the queries."),
+    "effect_ratio": (
+        1,
+        "effect ratio",
+        "effect ratio: the mean gain over the baseline, as a share of the original one; 0 or less: "
+        "the effect is gone.",
+    ),
+    "delta_improvement": (
+        0,
+        "delta RI",
+        "delta RI: relative improvement over the baseline, original minus reproduced.",
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reproduction(Shown):
+    """How near a second experiment came to a first one, by each measure and of each run.
+
+    `found["AP"]["dense"]` is one run's ReproducedRun, by the name that it has in the original.
+
+    >>> from cranfield import reproduce
+    >>> found = reproduce("demo/qrels.txt", ["demo/bm25.run"], ["demo/tfidf.run"], "AP RR")
+    >>> one = found["AP"]["bm25"]
+    >>> round(one.rmse.value, 3), round(one.rbo.value, 3), one.effect_ratio
+    (0.119, 0.624, None)
+    """
+
+    header = ("measure", "run", "reproduced", "quantity", "value", "low", "high")
+
+    measures: Mapping[str, Mapping[str, ReproducedRun]]
+    n_queries: int
+    n_reproduced: int | None  # queries of the other collection, if there is one
+    notes: tuple[Note, ...]
+    settings: ReproductionSettings
+    recipes: tuple[Mapping[str, Any], Mapping[str, Any]]
+
+    def __getitem__(self, measure: str | Measure) -> Mapping[str, ReproducedRun]:
+        """Return each run's numbers by one measure, by the run's name in the original."""
+        wanted = spelled(measure, self.measures)
+        if wanted not in self.measures:
+            raise KeyError(f"{measure}: there are {', '.join(self.measures)}")
+        return self.measures[wanted]
+
+    def tables(self) -> list[Table]:
+        """Return a table for each measure, with a row for each number."""
+        return [self._table(measure) for measure in self.measures]
+
+    def _table(self, measure: str) -> Table:
+        level = f"{percent(1 - self.settings.alpha)} interval"
+        rows: list[tuple[ReproducedRun, str, Estimate]] = []
+        rules = []
+        for one in self.measures[measure].values():
+            rules.append(len(rows))
+            rows += [(one, *item) for item in one.quantities.items()]
+        named = list(dict.fromkeys(name for _, name, _ in rows))
+        columns = [
+            Column("run", lambda row: row[0].run),
+            Column("reproduced", lambda row: row[0].reproduced),
+            Column("quantity", lambda row: EXACT[row[1]][1]),
+            Column("value", lambda row: number(row[2].value)),
+            Column(level, lambda row: interval(*row[2][1:], signs=False)),
+            Column(
+                "exact copy",
+                lambda row: str(EXACT[row[1]][0]),
+                "exact copy: what a copy of the original would have.",
+            ),
+        ]
+        of_run = [
+            f"{one.run}: mean {number(one.mean)}; {one.reproduced}, reproduced: "
+            f"{number(one.reproduced_mean)}."
+            for one in self.measures[measure].values()
+        ]
+        return table_of(
+            rows,
+            columns,
+            said=[*(EXACT[name][2] for name in named), *of_run],
+            notes=self.notes,
+            title=[self._title(measure)],
+            n_labels=3,
+            rules=rules[1:],
+        )
+
+    def _title(self, measure: str) -> str:
+        said = queries_of(self.n_queries)
+        if self.n_reproduced is not None:
+            said += f", {self.n_reproduced:,} in the other collection"
+        return f"{measure}   {said}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each number, to every digit."""
+        return self._dicts(
+            (measure, one.run, one.reproduced, name, *estimate)
+            for measure, runs in self.measures.items()
+            for one in runs.values()
+            for name, estimate in [
+                ("mean", Estimate(one.mean, None, None)),
+                ("reproduced_mean", Estimate(one.reproduced_mean, None, None)),
+                *one.quantities.items(),
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: every number, and what is needed to repeat it."""
+
+        def plain(one: ReproducedRun) -> dict[str, Any]:
+            named = {name: value._asdict() for name, value in one.quantities.items()}
+            return {**asdict(one), **dict.fromkeys(EXACT), **named}
+
+        return {
+            "cranfield": __version__,
+            "settings": vars(self.settings),
+            "queries": self.n_queries,
+            "reproduced_queries": self.n_reproduced,
+            "measures": {
+                measure: [plain(one) for one in runs.values()]
+                for measure, runs in self.measures.items()
+            },
+            "recipes": [dict(one) for one in self.recipes],
+            "notes": [note.to_dict() for note in self.notes],
+        }

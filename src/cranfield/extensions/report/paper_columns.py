@@ -1,0 +1,103 @@
+"""Columns of the table of a paper: the numbers of one measure on one collection, or averages."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.result import Outcome, Result, System
+from cranfield.comparison.scale import range_of
+from cranfield.extensions.collections.macro_result import MacroResult
+from cranfield.lazy import cached_property
+from cranfield.render.numbers import number
+
+ABSENT = "\N{EN DASH}"
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureColumn:
+    """A column of numbers: one measure on one collection (None: there is only one)."""
+
+    collection: str | None
+    found: Comparison
+    result: Result
+    digits: int | None  # after the decimal point; None: 3, or 1 for percent
+    percent: bool  # measures between 0 and 1 in percent
+
+    @cached_property
+    def systems(self) -> Mapping[str, System]:
+        """The systems, by name."""
+        return {one.name: one for one in self.result.systems}
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.result.query_ids)
+
+    @cached_property
+    def in_percent(self) -> bool:
+        """Whether the column is in percent: the measure, or all its scores, are between 0 and 1."""
+        values = self.found.aligned.column(self.result.measure)
+        known = self.found.aligned.known(self.result.measure)
+        ends = range_of(known, values) if known is not None else (values.min(), values.max())
+        return self.percent and ends[0] >= 0 and ends[1] <= 1
+
+    def verdict(self, system: str, other: str) -> Outcome | None:
+        """Return whether a system is better, or worse, than another; None if neither is shown."""
+        if other not in self.systems or system not in self.systems or system == other:
+            return None
+        if self.result.letters is None and other != self.found.settings.baseline:
+            return None
+        return self.result.between(system, other)[1]
+
+    def shown(self, system: str) -> str:
+        """Return a system's mean as it is shown, or a dash if the system was not run."""
+        if system not in self.systems:
+            return ABSENT
+        digits, mean = self.digits, self.systems[system].mean
+        if self.in_percent:
+            return number(100 * mean, 1 if digits is None else digits)
+        return number(mean, 3 if digits is None else digits)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each system by the digits shown, the best 1: equal numbers share one."""
+        values = {name: float(self.shown(name)) for name in self.systems}
+        order = sorted({*values.values()}, reverse=self.result.rising)
+        return {name: order.index(value) + 1 for name, value in values.items()}
+
+    def at_place(self, place: int) -> frozenset[str]:
+        """Return the systems to mark at a place; the last, which all may share, has no mark."""
+        last = max(self.places.values())
+        return frozenset(name for name, at in self.places.items() if at == place < last)
+
+
+@dataclass(frozen=True, eq=False)
+class AverageColumn(MeasureColumn):
+    """A column of the averages over all collections, under one measure."""
+
+    macro: MacroResult
+    of: Sequence[MeasureColumn]  # what is averaged
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries of all collections."""
+        return sum(one.n_queries for one in self.of)
+
+    @cached_property
+    def systems(self) -> Mapping[str, System]:
+        """The systems with their averages, by name."""
+        return {
+            one.name: System(one.name, one.mean, None, None, None, False)
+            for one in self.macro.systems
+        }
+
+    @cached_property
+    def in_percent(self) -> bool:
+        """Whether all columns that are averaged are in percent."""
+        return all(one.in_percent for one in self.of)
+
+    def verdict(self, system: str, other: str) -> Outcome | None:
+        """Return whether a system's average is better, or worse; None if neither is shown."""
+        if {(system, other), (other, system)}.isdisjoint(self.macro.by_names):
+            return None
+        return self.macro.between(system, other)[1]
