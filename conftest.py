@@ -1,25 +1,23 @@
 """What every test has at hand."""
 
+import gc
 import os
 from collections.abc import Generator, Iterator
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# No deadline, and no check that data are made fast: a test may run on a busy machine.
-settings.register_profile(
-    "cranfield",
-    deadline=None,
-    derandomize=True,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("cranfield")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--profile",
+        choices=("quick", "thorough"),
+        help="how much is tried: `quick`, the default, runs every test with a share of its "
+        "generated collections, examples, repetitions and cases; `thorough` with all of them",
+    )
     parser.addoption(
         "--no-skips",
         action="store_true",
@@ -28,17 +26,98 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that the shared data make possible, and those that not every system has."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Set how much is tried, before a test module is imported that asks."""
+    from helpers import profile
+
+    chosen = config.getoption("--profile") or os.environ.get(profile.VARIABLE, "quick")
+    if chosen not in profile.PROFILES:
+        raise pytest.UsageError(f"{profile.VARIABLE}={chosen}: quick or thorough")
+    os.environ[profile.VARIABLE] = chosen
+    # No deadline, and no check that data are made fast: a test may run on a busy machine.
+    settings.register_profile(
+        "cranfield",
+        max_examples=profile.examples(100),
+        deadline=None,
+        derandomize=True,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("cranfield")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage: nothing that is made here goes before the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give the tests of a file to one process, as they share what is made once; if they are few."""
+    from helpers import profile
+    from xdist.scheduler import LoadFileScheduling
+
+    usual = config.getoption("dist") != "load"
+    return None if usual or profile.thorough() else LoadFileScheduling(config, log)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    from helpers import profile
+
+    return f"tests tried: {os.environ[profile.VARIABLE]} (--profile quick or thorough)"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that the shared data make possible, and those that not every system has.
+
+    The latter, which are found in the sources of all tests, only where `-m` asks for them.
+    """
     from helpers.systems_needed import systems
 
+    chosen = str(config.getoption("markexpr"))
+    by_system = "posix" in chosen or "linux" in chosen
+    leave_out(config, items)
     for item in items:
         if "data" in getattr(item, "fixturenames", ()):
             item.add_marker("more")
         if item.get_closest_marker("slow"):  # coverage would take minutes for the same lines
             item.add_marker("no_cover")
-        for name in systems(item.path, getattr(item, "originalname", "")):
-            item.add_marker(name)
+        if by_system:
+            for name in systems(item.path, getattr(item, "originalname", "")):
+                item.add_marker(name)
+
+
+def values_of(item: pytest.Item) -> list[Any]:
+    """Return what identifies the value, or values, that each list of parameters gives a case."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    names = [
+        mark.args[0] if not isinstance(mark.args[0], str) else mark.args[0].split(",")
+        for mark in item.iter_markers("parametrize")
+    ]
+    return [tuple(id(params[name.strip()]) for name in some) for some in names]
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out some cases of tests with two or more lists of parameters, in the quick profile."""
+    from helpers import profile
+
+    tests: dict[tuple[str, str], dict[pytest.Item, list[Any]]] = {}
+    for item in items if not profile.thorough() else []:
+        values = values_of(item)
+        if len(values) > 1 and isinstance(item, pytest.Function):
+            tests.setdefault((str(item.path), item.originalname), {})[item] = values
+    left_out: set[pytest.Item] = set()
+    for cases in tests.values():
+        if len(cases) > 8:
+            left_out |= {*cases} - {*compress(cases, profile.combined([*cases.values()]))}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=[*left_out])
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -1,16 +1,16 @@
 # One command each: just test
 
-# All tests that need nothing more
+# Every test, quickly
 test:
     pytest -n auto
 
-# The quick tests
-quick:
-    pytest -n auto -m "not slow and not more"
+# Every test, thoroughly
+thorough:
+    pytest -n auto --profile thorough
 
-# What the quick tests cover, lines and branches
+# What the tests cover, lines and branches
 cover:
-    pytest -n auto -m "not slow and not more" --cov
+    pytest -n auto --cov
 
 # Whether the tests notice 300 changes of the code
 mutants:

@@ -13,6 +13,7 @@ import tokenize
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +41,7 @@ class Pattern:
         return re.finditer(self.find.replace(" ", r"\s+"), text, re.IGNORECASE)
 
 
+@cache
 def patterns() -> list[Pattern]:
     """Return all patterns of plain_words.toml."""
     return [Pattern(**one) for one in tomllib.loads(WORDS.read_text("utf-8"))["pattern"]]

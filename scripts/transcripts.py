@@ -91,7 +91,12 @@ def on_terminal(*arguments: str, columns: int = 100, cwd: Path | None = None) ->
             break
         seen += chunk
     os.close(master)
-    return process.wait(60), _BAR.sub("", seen.decode().replace("\r\n", "\n"))
+    return process.wait(60), as_seen(seen)
+
+
+def as_seen(output: bytes) -> str:
+    """Return what stays on a terminal of what was written to it: all but the progress bar."""
+    return _BAR.sub("", output.decode().replace("\r\n", "\n"))
 
 
 def plain(text: str) -> str:

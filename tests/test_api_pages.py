@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import griffe
@@ -19,7 +20,6 @@ from api_pages import (
 
 from cranfield import demo, figures, pytrec_eval
 
-PACKAGE = griffe.load("cranfield", search_paths=[str(SOURCE)])
 NAMES = [name for page in PAGES for name in names_on(page)]
 # Examples of these are elsewhere: of errors where they are raised, of the adapters and annotations
 # in docs/how-to/adapters.md and docs/background/own-measures.md, of Spark in
@@ -29,8 +29,13 @@ NO_EXAMPLE = re.compile(
 )
 
 
+@cache
+def package() -> Any:
+    return griffe.load("cranfield", search_paths=[str(SOURCE)])
+
+
 def found(name: str) -> Any:
-    one = PACKAGE[name if "." in name else f"{HOMES[name]}.{name}"]
+    one = package()[name if "." in name else f"{HOMES[name]}.{name}"]
     return one.final_target if one.is_alias else one
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from helpers.profile import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -126,7 +127,7 @@ QRELS = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(QRELS, QRELS)
 def test_swapping_the_two_transposes_the_matrix_and_changes_nothing_else(
     a: Grades, b: Grades
@@ -152,7 +153,7 @@ def test_swapping_the_two_transposes_the_matrix_and_changes_nothing_else(
         }
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(QRELS)
 def test_qrels_agree_with_themselves(a: Grades) -> None:
     found = agreement(a, a)

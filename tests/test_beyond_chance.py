@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
+from helpers.profile import repetitions
 from scipy import stats
 
 from cranfield import InputError, OptionError, agreement
@@ -205,8 +206,8 @@ def drawn(random: np.random.Generator, n_queries: int, missing: float) -> Judgme
 
 @pytest.mark.parametrize(("n_queries", "missing"), [(10, 0.0), (25, 0.3), (43, 0.0)])
 def test_intervals_hold_in_92_to_97_of_100_cases(n_queries: int, missing: float) -> None:
-    times, random = 1_000, np.random.default_rng(20261124)
-    many = drawn(random, 100_000, 0.0)
+    times, random = repetitions(1_000), np.random.default_rng(20261124)
+    many = drawn(random, repetitions(100_000), 0.0)
     truth: dict[tuple[str, str], float] = {}
     for of, sample in (("relevance", many.of_relevance(1)), ("grade", many)):
         whole = sums_of(sample, sample.query).whole

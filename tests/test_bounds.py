@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from helpers.commands import run as command
 from helpers.notes import codes, sentence
+from helpers.profile import seeds
 from helpers.variants import variants
 
 from cranfield import Measure, MeasureError, OptionError, definitions, evaluate, joint_bounds, parse
@@ -53,7 +54,7 @@ def completions(case: Small, top: int) -> Iterator[Small]:
         yield {**grades, **dict(zip(unjudged, given, strict=True))}, ranking
 
 
-SEEDS = range(170)
+SEEDS = seeds(170)
 TOPS = (1, 2, 3)
 _BRUTE: dict[int, tuple[Judged, np.ndarray, Judged]] = {}
 

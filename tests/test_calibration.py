@@ -13,6 +13,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from helpers.profile import repetitions
 from scipy.stats import binom
 
 from cranfield.arrays.ranked import Bools, Floats
@@ -63,19 +64,20 @@ def symmetric(kind: str, chance: np.random.Generator, shape: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize(
-    ("n", "drawn", "repetitions"), [(20, 1, 800), (50, 9_999, 4_000), (500, 9_999, 2_000)]
+    ("n", "drawn", "times"), [(20, 1, 800), (50, 9_999, 4_000), (500, 9_999, 2_000)]
 )
 @pytest.mark.parametrize("kind", ["laplace", "tied"])
-def test_false_alarms_of_the_default_test(n: int, drawn: int, repetitions: int, kind: str) -> None:
+def test_false_alarms_of_the_default_test(n: int, drawn: int, times: int, kind: str) -> None:
     if n == 20:
-        repetitions //= 1 if kind == "laplace" else 4  # all 2^19 flips take their time
+        times //= 1 if kind == "laplace" else 4  # all 2^19 flips take their time
+    times = repetitions(times)
     chance = np.random.default_rng(20_261_122 + n)
     alarms = 0
     for seed in range(BLOCKS):
-        d = symmetric(kind, chance, (n, repetitions // BLOCKS))
+        d = symmetric(kind, chance, (n, times // BLOCKS))
         alarms += int(np.count_nonzero(sign_flip(Paired.of(d), Flips(n, drawn, seed)) <= ALPHA))
     # Without ties the chance is 500 / 10,000, or floor(0.05 x 2^19) / 2^19 where all are tried.
-    assert (within if kind == "laplace" else at_most)(alarms, repetitions)
+    assert (within if kind == "laplace" else at_most)(alarms, times // BLOCKS * BLOCKS)
 
 
 @pytest.mark.parametrize(("n", "drawn"), [(14, 1), (50, 1_999)])
@@ -83,15 +85,15 @@ def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
     chance = np.random.default_rng(1_000 + n)
     alarms = 0
     for seed in range(BLOCKS):
-        d = symmetric("normal", chance, (n, 500))
+        d = symmetric("normal", chance, (n, repetitions(500)))
         alarms += int(
             np.count_nonzero(greater_than_0(Paired.of(d), Flips(n, drawn, seed)) <= ALPHA)
         )
-    assert within(alarms, 500 * BLOCKS)
+    assert within(alarms, repetitions(500) * BLOCKS)
 
 
 @pytest.mark.parametrize(
-    ("n", "drawn", "repetitions", "alpha"),
+    ("n", "drawn", "times", "alpha"),
     [
         (12, 1, 4_000, 0.05),
         (20, 1, 400, 0.05),  # all 2^19 flips take their time
@@ -101,17 +103,16 @@ def test_false_alarms_of_the_one_sided_test(n: int, drawn: int) -> None:
         (1_000, 999, 2_000, 0.05),
     ],
 )
-def test_intervals_hold_the_true_difference(
-    n: int, drawn: int, repetitions: int, alpha: float
-) -> None:
+def test_intervals_hold_the_true_difference(n: int, drawn: int, times: int, alpha: float) -> None:
+    times = repetitions(times) // BLOCKS
     chance = np.random.default_rng(2_000 + n)
     held = 0
     for seed in range(BLOCKS):
-        d = 0.3 + symmetric("laplace", chance, (n, repetitions // BLOCKS))
+        d = 0.3 + symmetric("laplace", chance, (n, times))
         _, low, high = inverted(Paired.of(d), Flips(n, drawn, seed), alpha)
         held += int(np.count_nonzero((low <= 0.3) & (high >= 0.3)))
     # Of 2^11 flips, floor(0.05 x 2^11) = 102 may be as far away: 0.0498; as good as 0.05.
-    assert within(held, repetitions, 1 - alpha)
+    assert within(held, times * BLOCKS, 1 - alpha)
 
 
 @pytest.mark.parametrize("n", [30, 500])
@@ -119,20 +120,20 @@ def test_intervals_of_tied_data_hold_the_true_difference(n: int) -> None:
     chance = np.random.default_rng(3_000 + n)
     missed = 0
     for seed in range(BLOCKS):
-        d = 0.3 + symmetric("tied", chance, (n, 250))
+        d = 0.3 + symmetric("tied", chance, (n, repetitions(250)))
         _, low, high = inverted(Paired.of(d), Flips(n, 1_999, seed), ALPHA)
         missed += int(np.count_nonzero((low > 0.3 + 1e-12) | (high < 0.3 - 1e-12)))
-    assert at_most(missed, 250 * BLOCKS)
+    assert at_most(missed, repetitions(250) * BLOCKS)
 
 
 @pytest.mark.parametrize(("n", "drawn", "stop"), [(40, 999, 20), (200, 1_999, 100)])
 @pytest.mark.parametrize("kind", ["laplace", "tied"])
 def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, kind: str) -> None:
     chance = np.random.default_rng(7_000 + n)
-    every, repetitions = np.ones(n, np.bool_), 8_000
+    every, times = np.ones(n, np.bool_), repetitions(8_000)
     found = []
     for seed in range(BLOCKS):
-        paired = Paired.of(symmetric(kind, chance, (n, repetitions // BLOCKS)))
+        paired = Paired.of(symmetric(kind, chance, (n, times // BLOCKS)))
         wanted = np.ones(len(paired.left), np.bool_)
         [[one]] = sequential([every], [[paired]], [[wanted]], drawn=drawn, seed=seed, stop=stop)
         found.append(one)
@@ -140,30 +141,31 @@ def test_false_alarms_of_flips_until_p_is_known(n: int, drawn: int, stop: int, k
     stopped = np.concatenate([one.stopped for one in found])
     assert 0.5 < stopped.mean() < 1
     for alpha in (0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8):
-        assert at_most(int(np.count_nonzero(p <= alpha)), repetitions, alpha)
+        assert at_most(int(np.count_nonzero(p <= alpha)), times, alpha)
     if kind == "laplace":  # where p may be just 0.05, nothing of it is lost
-        assert within(int(np.count_nonzero(p <= 0.05)), repetitions, 0.05)
+        assert within(int(np.count_nonzero(p <= 0.05)), times, 0.05)
 
 
 def test_the_t_interval_of_many_queries() -> None:
     # Skewed, and most of it 0: 0 with chance 0.6, else of mean 0.1. The mean is 0.4 x 0.1 = 0.04.
     chance = np.random.default_rng(4_000)
-    d = chance.exponential(0.1, (2_000, 2_000)) * (chance.random((2_000, 2_000)) < 0.4)
+    shape = 2_000, repetitions(2_000)
+    d = chance.exponential(0.1, shape) * (chance.random(shape) < 0.4)
     low, high = t_interval(Moments.of(Paired.of(d)), ALPHA)
-    assert within(int(np.count_nonzero((low <= 0.04) & (high >= 0.04))), 2_000, 0.95)
+    assert within(int(np.count_nonzero((low <= 0.04) & (high >= 0.04))), shape[1], 0.95)
 
 
 @pytest.mark.parametrize("better", [False, True], ids=["none differs", "one is better"])
 def test_families_of_comparisons(better: bool) -> None:
     # Six systems, 15 pairs, 50 queries. If one is better, 10 pairs are between the others.
-    repetitions, n = 1_000, 50
+    times, n = repetitions(1_000), 50
     chance = np.random.default_rng(5_000)
     left, right = np.array(list(combinations(range(6), 2))).T
     assert len(left) == comb(6, 2)
     same: Bools = left > 0 if better else left >= 0
     alarms = {"holm": 0, "step_down": 0}
     found = {"holm": 0, "step_down": 0}
-    for seed in range(repetitions):
+    for seed in range(times):
         values = chance.normal(size=(n, 1)) + chance.normal(size=(n, 6))
         values[:, 0] += better
         paired, flips = Paired(values, left, right), Flips(n, 999, seed)
@@ -171,12 +173,12 @@ def test_families_of_comparisons(better: bool) -> None:
         for name, p in adjusted.items():
             alarms[name] += bool((p[same] <= ALPHA).any())
             found[name] += int(np.count_nonzero(p[~same] <= ALPHA))
-    assert at_most(alarms["holm"], repetitions)
-    assert at_most(alarms["step_down"], repetitions)
+    assert at_most(alarms["holm"], times)
+    assert at_most(alarms["step_down"], times)
     if better:  # the others are seen: 5 pairs whose mean is 50^0.5 / 2^0.5 = 5 standard errors
-        assert min(found.values()) > 0.9 * 5 * repetitions
+        assert min(found.values()) > 0.9 * 5 * times
     else:  # the greatest t is one test, whose chance is 50 / 1,000
-        assert within(alarms["step_down"], repetitions)
+        assert within(alarms["step_down"], times)
 
 
 # Differences that most queries do not have, as of Success@k, of RR and of a small change to an
@@ -193,7 +195,7 @@ USUAL = {"40 % change": {0.3: 0.05, 0.2: 0.1, 0.1: 0.1, -0.1: 0.1, -0.2: 0.05}}
 
 @cache
 def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
-    """Return which of 2,000 intervals miss the true mean, and which of them a note doubts."""
+    """Return which of many intervals miss the true mean, and which of them a note doubts."""
     population = (RARE | HIDDEN | USUAL)[kind]
     sizes, chances = np.array([*population, 0.0]), [*population.values()]
     chances.append(1 - sum(chances))
@@ -201,7 +203,7 @@ def missed_and_doubted(kind: str, n: int) -> tuple[Bools, Bools]:
     chance = np.random.default_rng(6_000 + n)
     missed, doubted = [], []
     for seed in range(BLOCKS):
-        paired = Paired.of(chance.choice(sizes, (n, 250), p=chances))
+        paired = Paired.of(chance.choice(sizes, (n, repetitions(250)), p=chances))
         _, low, high = inverted(paired, Flips(n, 1_999, seed), ALPHA)
         missed.append((low > mean + 1e-12) | (high < mean - 1e-12))
         changed = np.count_nonzero(np.abs(paired.differences) > TIE, axis=0)
@@ -222,7 +224,7 @@ def test_intervals_of_rare_changes_that_are_not_doubted_hold() -> None:
     every = [missed_and_doubted(kind, n) for kind in RARE for n in (25, 50, 100, 200)]
     missed, doubted = map(np.concatenate, zip(*every, strict=True))
     trusted = missed[~doubted]
-    assert len(trusted) > 3_000
+    assert len(trusted) > len(missed) / 8
     assert at_most(int(np.count_nonzero(trusted)), len(trusted))
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from helpers.commands import invoke, run
+from helpers.commands import invoke, run, run_bytes
+from helpers.terminal import on_terminal_here
 from transcripts import on_terminal, plain
 
 import cranfield
@@ -202,7 +203,7 @@ def test_a_table_on_a_terminal(files: tuple[str, str], write: Any) -> None:
 
 
 def test_a_narrow_terminal_turns_the_table(files: tuple[str, str]) -> None:
-    status, seen = on_terminal("evaluate", *files, columns=40)
+    status, seen = on_terminal_here("evaluate", *files, columns=40)
     assert status == 0
     assert [line.split()[0] for line in plain(seen).splitlines()[2:8]] == [
         "nDCG@10",
@@ -220,7 +221,7 @@ def test_a_narrow_terminal_turns_the_table(files: tuple[str, str]) -> None:
 def test_no_id_commands_the_terminal(form: str, write: Any) -> None:
     qrels = write("qrels", "q\x1b[31m\u202e 0 a 1\n")
     path = write("r\x1b[2J.run", "q\x1b[31m\u202e Q0 a 1 1 t\n")
-    status, seen = on_terminal("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
+    status, seen = on_terminal_here("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
     assert status == 0
     assert "\x1b[31m" not in seen
     assert "\x1b[2J" not in seen
@@ -229,10 +230,9 @@ def test_no_id_commands_the_terminal(form: str, write: Any) -> None:
 
 def test_ids_that_are_no_utf8_pass_through(write: Any) -> None:
     qrels, path = write("q", b"caf\xe9 0 a 1\n"), write("r.run", b"caf\xe9 Q0 a 1 1 t\n")
-    command = [sys.executable, "-m", "cranfield", "evaluate", qrels, path, "-q", "-m", "RR"]
-    done = subprocess.run(command, capture_output=True, check=True)
-    assert b"\tcaf\xe9\t" in done.stdout
-    done = subprocess.run([*command, "--format", "json"], capture_output=True, check=True)
+    command = ("evaluate", qrels, path, "-q", "-m", "RR")
+    assert b"\tcaf\xe9\t" in run_bytes(*command).stdout
+    done = run_bytes(*command, "--format", "json")
     assert json.loads(done.stdout)["runs"][0]["queries"] == {"caf\udce9": {"RR": 1.0}}
 
 
@@ -246,15 +246,22 @@ def test_ids_with_escape_sequences_are_whole_in_a_pipe(form: str, write: Any) ->
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
 def test_other_encodings_than_utf8(encoding: str, write: Any) -> None:
-    environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    done = run("demo", env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = run_bytes("demo", encoding=encoding)
+    assert (done.returncode, done.stderr) == (0, b"")
     qrels, bad = write("q", "日本 0 a 1\n"), write("r", "日本 Q0 a 1 x t\n")
-    done = run("evaluate", qrels, bad, env=environment)
+    done = run_bytes("evaluate", qrels, bad, encoding=encoding)
     assert done.returncode == 2
-    assert "expected a number as the score" in done.stderr
-    done = run("evaluate", qrels, write("r", "日本 Q0 a 1 1 t\n"), "-q", env=environment)
-    assert done.returncode == 0
+    assert b"expected a number as the score" in done.stderr
+    run = write("r", "日本 Q0 a 1 1 t\n")
+    assert run_bytes("evaluate", qrels, run, "-q", encoding=encoding).returncode == 0
+
+
+def test_the_environment_names_the_encoding() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "cranfield", "demo"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert done.stdout.isascii()
+    assert done.stderr == b""
 
 
 def test_closed_streams(files: tuple[str, str]) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.notes import severities
+from helpers.profile import examples
 from helpers.vectors import CASE_A, CASE_B, CASE_D, CASE_E, parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -288,7 +289,7 @@ def signed_rank_p(differences: list[float]) -> float:
 
 
 @given(st.lists(st.integers(-4, 4), min_size=2, max_size=10))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_wilcoxons_test_is_exact_with_ties(tenths: list[int]) -> None:
     given = scores(old=[0.0] * len(tenths), new=[one / 10 for one in tenths])
     pair = compare(given, test="wilcoxon")["score"]["new"]
@@ -1047,7 +1048,7 @@ def test_too_few_flips_for_any_p_are_said(options: dict[str, Any], n: int, corre
     st.sampled_from([1, 19, 99, 999]),
     st.sampled_from([0.001, 0.01, 0.05, 0.2]),
 )
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_an_interval_leaves_0_out_if_and_only_if_p_is_at_most_alpha(
     n: int, seed: int, flips: int, alpha: float
 ) -> None:

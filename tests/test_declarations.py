@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.profile import some_of
 
 from cranfield import MeasureError, Names, Traits, definitions, measure, parse
 from cranfield.measures import registry
@@ -157,9 +158,11 @@ def test_without_docstrings_an_explanation_has_no_empty_formula() -> None:
     assert "AP: its formula and its source are missing here (python -OO, or" in shown
 
 
-@pytest.mark.parametrize(
-    "command", ["-h", "--help", "evaluate -h", "evaluate --help", "figure -h", "figure spread -h"]
-)
+PAGES = ("-h", "--help", "evaluate -h", "evaluate --help", "figure -h", "figure spread -h")
+
+
+# Some, as each starts a process.
+@pytest.mark.parametrize("command", some_of(PAGES))
 def test_without_docstrings_the_help_says_so(command: str) -> None:
     shown = python("-m", "cranfield", *command.split())
     assert shown.count("(python -OO, or PYTHONOPTIMIZE=2, takes documentation away.") == 1

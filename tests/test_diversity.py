@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from helpers import diversity_oracle as oracle
+from helpers.profile import seeds
 from helpers.variants import variants
 
 from cranfield import (
@@ -27,7 +28,7 @@ from cranfield.measures.parameters import Depth
 
 Write = Callable[[str, str], str]
 NAMES = [one.name for one in definitions() if one.traits.takes_groups == "subtopics"]
-SEEDS = range(20)
+SEEDS = seeds(20)
 
 # Subtopic 1 wants a or b, subtopic 2 b or c; nothing was found for subtopic 3. The run has a first,
 # then an unjudged document, then b. The greedy ideal is b, c, a: c before a, as its id is greater.

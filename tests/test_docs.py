@@ -8,12 +8,18 @@ from pathlib import Path
 
 import make_docs
 import pytest
+from helpers.terminal import on_terminal_here
 from transcripts import rewritten, transcripts
 
 import cranfield
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def _commands_run_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transcripts.on_terminal", on_terminal_here)
 
 
 def prints_what_is_shown(page: Path, folder: Path, *, shared: bool) -> int:

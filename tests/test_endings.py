@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.commands import run_bytes
 
 from cranfield import InputError, Run
 from cranfield.formats import source
@@ -298,7 +299,7 @@ def test_a_device_without_an_end_is_refused(
 ) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     names = {"QRELS": str(tmp_path / "qrels.txt"), "PATH": path, "OUT.csv": str(tmp_path / "o.csv")}
-    done = cranfield([names.get(one, one) for one in arguments])
+    done = run_bytes(*(names.get(one, one) for one in arguments))
     assert done.returncode == 2, done.stderr
     assert b"Traceback" not in done.stderr
     assert b"null bytes" in done.stderr + done.stdout

@@ -26,6 +26,7 @@ from helpers.explained import (
     same,
 )
 from helpers.notes import codes, sentence
+from helpers.profile import seeds, some_of
 from markdown_it import MarkdownIt
 
 from cranfield import (
@@ -59,7 +60,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"judged_only": True},
     {"judged_only": True, "depth": 7, "scores": "single", "ties": "ascending"},
 ]
-SEEDS = range(5)
+SEEDS = seeds(5)
 
 
 def one(*arguments: Any, **options: Any) -> Explanation:
@@ -121,7 +122,7 @@ def test_the_last_line_is_the_value_with_every_digit(
     qrels = read_qrels(demo_folder / "demo/qrels.txt")
     run = read_run(demo_folder / "demo/bm25.run")
     values = evaluate(qrels, run, SOME, **options)
-    for i, query in enumerate(qrels.query_ids):
+    for i, query in enumerate(some_of(qrels.query_ids)):
         name = SOME[i % len(SOME)]
         found = one(qrels, run, name, query, **options)
         expected = values.per_query(name)[query]

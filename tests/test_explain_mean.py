@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from helpers import oracle
 from helpers.notes import codes
+from helpers.profile import seeds
 
 from cranfield import (
     Measure,
@@ -27,7 +28,7 @@ from cranfield.explanation.mean import MeanExplanation, QueryPart
 from cranfield.measures import example_of
 
 NUMBERS = [example_of(one)[0] for one in definitions() if not one.is_text]
-SEEDS = range(4)
+SEEDS = seeds(4)
 
 
 def explain_mean(qrels: Any, run: Any, name: str | Measure, **options: Any) -> MeanExplanation:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.profile import seeds
 
 from cranfield import InputError, Run, check, evaluate, read_qrels, read_run
 from cranfield.errors import DuplicateError
@@ -35,7 +36,7 @@ def rows_of(seed: int) -> tuple[list[tuple[str, str]], list[int]]:
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20, every=3))
 def test_the_first_row_of_all_is_named(seed: int, tmp_path: Path) -> None:
     pairs, again = rows_of(seed)
     if not again:

@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from helpers.profile import examples
 from helpers.vectors import CASE_A, CASE_C, CASE_D, CASE_E
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,7 +127,7 @@ def test_step_down_is_that_of_a_loop(seed: int) -> None:
     assert step_down(every_pair(values), Flips(9)).tolist() == slow_step_down(values)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(differences, st.sampled_from([0.05, 0.1, 0.3]))
 def test_interval_holds_what_is_not_rejected(drawn: list[float], alpha: float) -> None:
     d = np.array(drawn, np.float64)
@@ -146,7 +147,7 @@ def test_interval_holds_what_is_not_rejected(drawn: list[float], alpha: float) -
 
 @pytest.mark.parametrize("alpha", [1e-6, 0.001, 0.01, 0.05, 0.25])
 @pytest.mark.parametrize("kind", ["tied", "untied"])
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 2**32), st.integers(1, 30), st.sampled_from([1, 10, 99, 199, 999]))
 def test_zero_is_outside_if_and_only_if_significant(
     kind: str, alpha: float, seed: int, n: int, drawn: int
@@ -241,7 +242,7 @@ def p_of_first(values: Floats, flips: Flips) -> float:
     return float(sign_flip(every_pair(values), flips)[0])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 9, 15, 21, 65, 130]), st.booleans())
 def test_more_systems_never_change_a_p(seed: int, n: int, tied: bool) -> None:
     chance = np.random.default_rng(seed)
@@ -263,7 +264,7 @@ def test_more_systems_never_change_a_p(seed: int, n: int, tied: bool) -> None:
     assert p_of_first(everything, flips) == alone
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 2**32), st.sampled_from([3, 12, 40]))
 def test_the_order_of_systems_changes_nothing(seed: int, n: int) -> None:
     chance = np.random.default_rng(seed)

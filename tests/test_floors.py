@@ -9,9 +9,8 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from cranfield.cli.way import Way
 from cranfield.extensions import ENTRIES, FAMILIES, USES, WAYS, load_entry, load_families, load_ways
@@ -41,19 +40,33 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
+def calls_in(path: Path) -> frozenset[str]:
+    """Return the functions that a file calls, as they are written."""
+    calls = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call))
+    return frozenset(ast.unparse(call.func) for call in calls)
+
+
+@cache
 def imported(path: Path, *, for_types: bool = True) -> set[str]:
     """Return the modules of the package that a file imports, within functions, too.
 
     `for_types`: also those that only type checkers import.
     """
     names = set()
-    tree = ast.parse(path.read_text("utf-8"))
+    tree = parsed(path)
     if not for_types:
-        tree.body = [
+        body = [
             node
             for node in tree.body
             if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
         ]
+        tree = ast.Module(body, [])
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are written from the top"
@@ -67,12 +80,14 @@ def imported(path: Path, *, for_types: bool = True) -> set[str]:
     return names - {""}
 
 
-IMPORTED = {name: imported(path) for name, path in MODULES.items()}
 # What functions take as keywords, for type checkers: no floor, and nothing that runs imports them.
 KEYWORDS = ("keywords", "extensions.keywords")
-IMPORTED_WHEN_RUN = {
-    name: imported(path, for_types=False) - {*KEYWORDS} for name, path in MODULES.items()
-}
+
+
+@cache
+def imported_when_run(name: str) -> set[str]:
+    """Return what a module imports when it runs, without what type checkers read."""
+    return imported(MODULES[name], for_types=False) - {*KEYWORDS}
 
 
 # Short names, for users only, of modules of extensions; or folders of these.
@@ -100,7 +115,7 @@ def test_no_module_outside_imports_an_extension() -> None:
         (name, other)
         for name in MODULES
         if extension_of(name) is None and not is_alias(name) and name not in KEYWORDS
-        for other in IMPORTED[name]
+        for other in imported(MODULES[name])
         if extension_of(other) is not None
     }
     assert arrows == set()
@@ -112,7 +127,7 @@ def test_an_alias_is_two_lines_and_has_all_names_of_its_module() -> None:
         if MODULES[name].name == "__init__.py":
             assert statements == []
             continue
-        (home,) = IMPORTED[name]
+        (home,) = imported(MODULES[name])
         assert extension_of(home) is not None
         assert [ast.unparse(statement) for statement in statements] == [
             f"from cranfield.{home} import *",
@@ -121,12 +136,12 @@ def test_an_alias_is_two_lines_and_has_all_names_of_its_module() -> None:
 
 
 def test_no_module_imports_an_alias() -> None:
-    for name, others in IMPORTED.items():
-        assert not [other for other in others if is_alias(other)], name
+    for name, path in MODULES.items():
+        assert not [other for other in imported(path) if is_alias(other)], name
 
 
 def test_keywords_are_for_type_checkers() -> None:
-    """Functions know them by a name that is None when it runs."""
+    """Functions know them by a name whose value is None when it runs."""
     code = "import cranfield, sys; [getattr(cranfield, name) for name in cranfield.__all__]; "
     code += "print(*(name for name in sys.modules if name.startswith('cranfield.')))"
     imported_names = subprocess.check_output([sys.executable, "-c", code], text=True).split()
@@ -139,7 +154,7 @@ def test_an_extension_imports_those_that_the_table_names() -> None:
         (extension, other)
         for name in MODULES
         if (extension := extension_of(name)) is not None
-        for module in IMPORTED[name]
+        for module in imported(MODULES[name])
         if (other := extension_of(module)) not in (None, extension)
     }
     assert used == {(extension, other) for extension, others in USES.items() for other in others}
@@ -212,22 +227,24 @@ def test_every_folder_has_its_floor() -> None:
     assert len(PARTS) == len(set(PARTS))
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.startswith("extensions")])
-def test_nothing_is_imported_from_above(name: str) -> None:
-    floor = FLOORS.index(name.split(".")[0])
-    for other in IMPORTED[name]:
-        if not other.startswith("extensions") and other not in KEYWORDS:
-            assert FLOORS.index(other.split(".")[0]) <= floor, f"{name} imports {other}"
+def test_nothing_is_imported_from_above() -> None:
+    floors = {name: name.split(".")[0] for name in MODULES if not name.startswith("extensions")}
+    for name, floor in floors.items():
+        for other in imported(MODULES[name]) & {*floors} - {*KEYWORDS}:
+            above = FLOORS.index(floors[other]) > FLOORS.index(floor)
+            assert not above, f"{name} imports {other}"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_no_module_imports_itself_by_way_of_others(name: str) -> None:
+def test_no_module_imports_itself_by_way_of_others() -> None:
     """When it runs: a seam names the types of those that use it, for type checkers."""
-    reached, new = set(), IMPORTED_WHEN_RUN[name]
-    while new:
-        reached |= new
-        new = {other for module in new for other in IMPORTED_WHEN_RUN[module]} - reached
-    assert name not in reached
+    imports = {name: imported_when_run(name) for name in MODULES}
+    for name in MODULES:
+        reached: set[str] = set()
+        new = imports[name]
+        while new:
+            reached |= new
+            new = {other for module in new for other in imports[module]} - reached
+        assert name not in reached
 
 
 def test_the_tree_names_the_folders() -> None:
@@ -266,25 +283,21 @@ def test_only_the_command_line_prints_or_exits() -> None:
     for name, path in MODULES.items():
         if name.startswith("cli") or name == "__main__" or is_command(name):
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call):
-                called = ast.unparse(node.func)
-                assert called not in {"print", "exit", "sys.exit", "os._exit"}, f"{name}: {called}"
+        exits = calls_in(path) & {"print", "exit", "sys.exit", "os._exit"}
+        assert not exits, f"{name}: {exits}"
 
 
 def test_only_the_formats_and_the_command_line_open_files() -> None:
     for name, path in MODULES.items():
         if name.startswith(("formats", "cli")) or is_command(name):
             continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call):
-                assert ast.unparse(node.func) not in {"open", "os.open", "io.open"}, name
+        assert not calls_in(path) & {"open", "os.open", "io.open"}, name
 
 
 def test_no_property_takes_a_lock() -> None:
     """functools.cached_property does in Python 3.11: a forked child could wait for it for ever."""
     for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and node.module == "functools":
                 assert "cached_property" not in [alias.name for alias in node.names], name
             if isinstance(node, ast.Attribute):

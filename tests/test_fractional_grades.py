@@ -14,6 +14,7 @@ import pytest
 from helpers import oracle, redo
 from helpers.commands import invoke
 from helpers.notes import codes
+from helpers.profile import seeds
 from helpers.variants import variants
 from scipy import sparse
 
@@ -82,7 +83,7 @@ def stated(name: str) -> list[Measure]:
 def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
     measures = stated(name)
     assert bool(measures) == (name not in ("RelString", "Dsharp_nDCG"))
-    for seed in range(4 if len(measures) > 100 else 12):
+    for seed in seeds(4 if len(measures) > 100 else 12):
         qrels, run = collection(seed)
         if not measures:
             continue
@@ -103,7 +104,7 @@ def test_every_measure_equals_its_slow_loop_to_the_bit(name: str) -> None:
 def test_a_threshold_makes_them_relevant_or_not(name: str) -> None:
     """With rel=t a value is that of the judgments 1 from t on and 0 below, with rel=1."""
     measures = [one for one in stated(name) if one.fractions == "level" and name != "RnDCG"]
-    for seed, level in itertools.product(range(3), THRESHOLDS):
+    for seed, level in itertools.product(seeds(3), THRESHOLDS):
         its = [one for one in measures if one.parameters["rel"] == level]
         if not its:
             continue
@@ -121,7 +122,7 @@ def test_a_threshold_makes_them_relevant_or_not(name: str) -> None:
 def test_queries_of_whole_grades_keep_their_bits_beside_fractions(name: str) -> None:
     """Another query's fraction makes doubles of all grades; the values are the same."""
     measures = [one for one in stated(name) if one.definition.aggregation != "none"]
-    for seed in range(2 if measures else 0):
+    for seed in seeds(2 if measures else 0):
         qrels, run = oracle.collection(seed)
         top = max(grade for docs in qrels.values() for grade in docs.values())
         beside = {**qrels, "zz": {"half": 0.5, "top": top}}
@@ -142,7 +143,7 @@ def test_values_by_hand() -> None:
     assert nDCG([0.3, None, 0.9]) == (0.3 + 0.9 / 2) / (0.9 + 0.3 / np.log2(3))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_ties_by_grade_are_those_of_whole_grades_in_the_same_order(seed: int) -> None:
     """Levels times 10 are whole, and rank alike: of tied scores, by grade."""
     qrels, run = collection(seed)

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from helpers.profile import seeds
 
 from cranfield import CranfieldWarning, InputError, OptionError, Run, evaluate, fuse, read_run
 from cranfield.arrays import slots
@@ -171,7 +172,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_each_method_is_its_slow_loop(method: Any, absent: Any) -> None:
     how = PARAMETERS.get(method, {})
-    for seed in range(6):
+    for seed in seeds(6):
         runs = some_runs(seed)
         norms: Any = ["none"] if method in OF_RANKS else NORMS
         for norm in norms:
@@ -225,7 +226,7 @@ def test_negative_scores_have_no_sentinel(norm: Any) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 def test_the_order_of_runs_changes_no_bit(method: Any) -> None:
-    for seed in range(4):
+    for seed in seeds(4):
         runs = some_runs(seed, n_runs=4)
         every = [fuse(dict(order), method).to_dict() for order in permutations(runs.items())]
         assert all(one == every[0] for one in every)
@@ -234,7 +235,7 @@ def test_the_order_of_runs_changes_no_bit(method: Any) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_fused_with_itself_keeps_its_order(method: Any) -> None:
-    for seed in range(5):
+    for seed in seeds(5):
         run = some_runs(seed, n_runs=1, negative=False)["r0"]
         found = fuse([run, run], method).to_dict()
         for query, its in run.items():

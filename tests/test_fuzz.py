@@ -14,6 +14,7 @@ from typing import Any, get_args
 import fuzz
 import pytest
 from fuzz import bounded
+from helpers.profile import examples, some_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ from cranfield.formats.block import Order
 GOOD = fuzz.good()
 CASES = GOOD | fuzz.odd()
 READ_IN = settings(
-    max_examples=300,
+    max_examples=examples(300),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
@@ -67,7 +68,7 @@ def spoilt(content: bytes, draw: random.Random) -> bytes:
     return content
 
 
-@settings(READ_IN, max_examples=600)
+@settings(READ_IN, max_examples=examples(600))
 @given(
     name=st.sampled_from(sorted(CASES)),
     options=st.binary(min_size=4, max_size=4),
@@ -221,7 +222,10 @@ def test_the_time_of_other_programs_is_no_fault() -> None:
 LARGE = list(islice(fuzz.large(1), 3 + 8 * len(fuzz.STRETCHES)))
 
 
-@pytest.mark.parametrize(("name", "case"), LARGE, ids=[name for name, _ in LARGE])
+# Some, as each takes a fifth of a second: every way to stretch a file, of which there are nine.
+@pytest.mark.parametrize(
+    ("name", "case"), [pytest.param(*one, id=one[0]) for one in some_of(LARGE, every=5)]
+)
 def test_inputs_of_megabytes_are_read_or_refused_in_time(
     name: str, case: fuzz.Case, tmp_path: Path
 ) -> None:

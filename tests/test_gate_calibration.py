@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.profile import repetitions, some_of
 from scipy.stats import binom
 
 from cranfield.arrays.ranked import Floats
@@ -28,7 +29,8 @@ pytestmark = pytest.mark.slow
 ALPHA = 0.05
 MARGIN = 0.02
 BLOCKS = 4
-REPETITIONS = 2_000
+ALL = 2_000
+REPETITIONS = repetitions(ALL)
 PAGE = Path(__file__).parent.parent / "docs" / "background" / "gate.md"
 
 
@@ -62,12 +64,12 @@ def drawn(change: str, chance: np.random.Generator, shape: tuple[int, int]) -> F
 
 
 @cache
-def passes(change: str, n: int) -> Mapping[str, int]:
+def passes(change: str, n: int, times: int = REPETITIONS) -> Mapping[str, int]:
     """Count systems that pass: by the limit alone; by the verdict, with a change and without."""
     chance = np.random.default_rng(20_261_122 + n)
     found = {"limit": 0, "verdict": 0, "identical": 0}
     for seed in range(BLOCKS):
-        d = drawn(change, chance, (n, REPETITIONS // BLOCKS))
+        d = drawn(change, chance, (n, times // BLOCKS))
         settings = GateSettings(alpha=ALPHA, flips=999, seed=seed)
         held = hold(Question(d, MARGIN), settings)
         passed = np.array([outcome_of(held, i, settings) == "PASS" for i in range(d.shape[1])])
@@ -112,9 +114,9 @@ def test_rare_losses_do_not_pass_where_few_queries_differ(change: str, n: int) -
 
 def test_the_verdict_in_samples_with_ten_changes() -> None:
     # 20 of 1,000 lose 1: as good as normal, except for the skewness, of which the gate warns.
-    found = passes("2 % lose 1", 1_000)
+    found = passes("2 % lose 1", 1_000, ALL)
     assert found["identical"] == 0
-    assert ALPHA < found["verdict"] / REPETITIONS < 0.09
+    assert ALPHA < found["verdict"] / ALL < 0.09
 
 
 @pytest.mark.parametrize("n", [50, 200, 1_000])
@@ -122,17 +124,19 @@ def test_the_verdict_in_samples_with_ten_changes() -> None:
 def test_bounded_passes_no_more_often_than_alpha(change: str, n: int) -> None:
     passed = passes_bounded(change, n)
     assert at_most(passed, REPETITIONS)
-    assert passed < 0.01 * REPETITIONS  # as docs/background/gate.md says
+    # Fewer than the 1 in 100 that docs/background/gate.md says: 20 of 2,000 are as many as a
+    # chance of 0.005 gives once in a thousand times.
+    assert at_most(passed, REPETITIONS, 0.005)
 
 
 def test_bounded_may_be_looked_at_again_and_again() -> None:
     """Twenty looks, after 50, 100, ..., 1,000 queries: ever PASS in no more than alpha of cases."""
-    chance, ever = np.random.default_rng(7_001), 0
-    for _ in range(400):
+    chance, ever, times = np.random.default_rng(7_001), 0, repetitions(400)
+    for _ in range(times):
         d = drawn("5 % lose .4", chance, (1_000, 1))[:, 0]
         ever += any(bounded_passes(d[:n], MARGIN) for n in range(50, 1_001, 50))
-    assert at_most(ever, 400)
-    assert ever <= 0.03 * 400  # measured .012 elsewhere
+    assert at_most(ever, times)
+    assert ever <= 0.03 * times  # measured .012 elsewhere
 
 
 def test_bounded_by_itself_is_the_gates() -> None:
@@ -151,11 +155,11 @@ def test_bounded_by_itself_is_the_gates() -> None:
 @pytest.mark.parametrize("proportional", [False, True])
 def test_a_loss_of_just_the_share_passes_as_often_as_alpha(proportional: bool) -> None:
     """Of queries that vary more than the differences: 50, whose mean is 0.5."""
-    share, repetitions, n = 0.1, 2_000, 50
+    share, n = 0.1, 50
     chance = np.random.default_rng(8_000)
     by_t = GateSettings(alpha=ALPHA, test="t")
     passed = {"t": 0, "randomization": 0, "as if known": 0}
-    for seed in range(repetitions):
+    for seed in range(REPETITIONS):
         old = chance.beta(1.5, 1.5, n)
         gains = -share * (old if proportional else 0.5) + chance.normal(0, 0.02, n)
         known = Question(gains[:, None], share * old.mean())
@@ -164,20 +168,20 @@ def test_a_loss_of_just_the_share_passes_as_often_as_alpha(proportional: bool) -
         passed["t"] += int(hold(question, by_t).above[0, 0])
         passed["randomization"] += int(hold(question, flipped).above[0, 0])
         passed["as if known"] += int(hold(known, by_t).above[0, 0])
-    assert within(passed["t"], repetitions)
-    assert within(passed["randomization"], repetitions)
-    assert not within(passed["as if known"], repetitions)
+    assert within(passed["t"], REPETITIONS)
+    assert within(passed["randomization"], REPETITIONS)
+    assert not within(passed["as if known"], REPETITIONS)
 
 
 # ---- the tables of the page ---------------------------------------------------------------------
 
 
-def power_of(test: GateTestName, n: int, margin: float, sd: float, repetitions: int) -> float:
+def power_of(test: GateTestName, n: int, margin: float, sd: float, times: int) -> float:
     """Return how often a system as good as the baseline passes, of normal differences."""
     chance = np.random.default_rng(9_000 + n)
-    d = np.clip(chance.normal(0, sd, (n, repetitions)), -1, 1)
+    d = np.clip(chance.normal(0, sd, (n, times)), -1, 1)
     if test == "bounded":
-        return sum(bounded_passes(column, margin) for column in d.T) / repetitions
+        return sum(bounded_passes(column, margin) for column in d.T) / times
     held = hold(Question(d, margin), GateSettings(alpha=ALPHA, test="t"))
     return float(held.above[0].mean())
 
@@ -187,12 +191,12 @@ SIZES = (25, 50, 100, 200, 500, 1_000)
 
 def table_of_levels() -> list[str]:
     rows = []
-    for change in CHANGES:
+    for change in some_of(CHANGES, every=len(CHANGES) - 1):
         cells = []
         for n in SIZES:
-            found = passes(change, n)
+            found = passes(change, n, ALL)
             three = (found["limit"], found["verdict"], found["identical"])
-            cells.append(" / ".join(_share(one / REPETITIONS) for one in three))
+            cells.append(" / ".join(_share(one / ALL) for one in three))
         rows.append(f"| {change} | {' | '.join(cells)} |")
     return rows
 

@@ -2,11 +2,13 @@
 
 import re
 import tomllib
+from itertools import compress, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from helpers import profile
 from helpers.systems_needed import needs_posix, systems
 
 import cranfield
@@ -163,6 +165,30 @@ def test_what_only_some_systems_have_is_not_named_where_a_file_is_imported(tmp_p
     assert not needs_posix(path)
     assert systems(path, "test_it") == {"posix"}
     assert systems(path, "test_other") == set()
+
+
+def test_the_quick_profile_tries_every_value_of_each_list_of_parameters() -> None:
+    for lengths in ([3, 51], [6, 4], [2, 2, 3], [4, 4], [5, 7, 4], [1, 9]):
+        cases = [*product(*map(range, lengths))]
+        tried = [*compress(cases, profile.combined(cases))]
+        for values, length in zip(zip(*tried, strict=True), lengths, strict=True):
+            assert {*values} == {*range(length)}
+        assert len(tried) <= max(len(cases) / 4 + 1, *lengths) + len(lengths)
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [
+        ("thorough", ([*range(9)], [*range(6)], [0, 1, 2, 3, 4], 300, 2_000)),
+        ("quick", ([0, 4, 8], [0, 4, 5], [0, 4], 75, 400)),
+    ],
+)
+def test_a_profile_says_how_much_is_tried(
+    name: str, chosen: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(profile.VARIABLE, name)
+    some = profile.some_of(range(9)), profile.some_of(range(6)), [*profile.seeds(5)]
+    assert (*some, profile.examples(300), profile.repetitions(2_000)) == chosen
 
 
 def test_files_have_the_same_bytes_on_every_system() -> None:

@@ -10,6 +10,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 from helpers.commands import invoke
+from helpers.profile import some_of
 
 from cranfield.cli import COMMANDS, cli, load_command
 from cranfield.extensions.report.figure_command import command as figure
@@ -117,7 +118,8 @@ def examples_of(names: list[str]) -> list[str]:
     return re.findall(r"^  (cranfield .*[^.])$", invoke(*names, "--help").stdout, re.M)
 
 
-@pytest.mark.parametrize("names", PAGES, ids=" ".join)
+# Some, as they are whole evaluations, which the pages show, too.
+@pytest.mark.parametrize("names", some_of(PAGES, every=3), ids=" ".join)
 def test_the_examples_of_the_help_run(
     names: list[str], demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

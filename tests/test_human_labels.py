@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
+from helpers.profile import repetitions
 from scipy import stats
 
 from cranfield import (
@@ -163,10 +164,11 @@ def covers(one: Powered, degrees: int, truth: float) -> bool:
 def test_intervals_hold_as_often_as_the_page_says(
     level: str, n: int, least: float, most: float
 ) -> None:
-    """Of made scores, beta(.6, .6), 1,000 times; binomial limits of 99.9 %."""
+    """Of made scores, beta(.6, .6); binomial limits of 99.9 %."""
+    times = repetitions(1_000)
     population = np.random.default_rng(3).beta(0.6, 0.6, 2_000)
-    found = held(population, level, n, 1_000, 20261127)
-    assert stats.binom.ppf(0.0005, 1_000, least) <= found <= stats.binom.ppf(0.9995, 1_000, most)
+    found = held(population, level, n, times, 20261127)
+    assert stats.binom.ppf(0.0005, times, least) <= found <= stats.binom.ppf(0.9995, times, most)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -186,8 +188,8 @@ def test_intervals_of_real_scores_hold(
 
 
 def test_unequal_probabilities_hold_too() -> None:
-    """Queries that the model scores high are drawn twice as often: 1,000 times."""
-    chance, times, hits, naive = np.random.default_rng(11), 1_000, 0, 0
+    """Queries that the model scores high are drawn twice as often."""
+    chance, times, hits, naive = np.random.default_rng(11), repetitions(1_000), 0, 0
     population = chance.beta(0.6, 0.6, 2_000)
     truth = population.mean()
     for _ in range(times):

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from helpers import oracle
+from helpers.profile import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,7 +77,7 @@ def filled_collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
     return qrels, filled
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_every_form_of_the_data_is_ranked_the_same(
     seed: int, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ import cProfile
 from typing import Any
 
 import pytest
+from helpers.profile import some_of
 
 from cranfield import (
     InputError,
@@ -27,7 +28,7 @@ RUNS = [read_run(path) for path in demo.RUNS]
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP", "RR(rel=2)", "ERR@20", "bpref", "Judged@5"])
 def test_each_is_what_explain_says(measure: str) -> None:
-    run, queries = RUNS[1], QRELS.query_ids
+    run, queries = RUNS[1], some_of(QRELS.query_ids)
     every = [*explain_each(QRELS, run, parse(measure), queries, Judging())]
     assert [one.query for one in every] == [*queries]
     for one in every:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.commands import invoke
+from helpers.commands import invoke, run
 
 import cranfield
 from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate, grades
@@ -113,7 +113,7 @@ def test_the_command_line_says_it_once(write: Any) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stderr.count("the rank column contradicts the scores") == 1
     assert done.stderr.startswith("warning: in 3 of 3 queries")
-    page = subprocess.run([*command, "--format", "json"], capture_output=True, timeout=60)
+    page = run("evaluate", *files, "--format", "json")
     notes = json.loads(page.stdout)["runs"][0]["notes"]
     assert {"ranks"} == {one["code"] for one in notes if one["severity"] == "warning"}
 
@@ -164,21 +164,16 @@ def test_ranks_that_agree_with_the_scores_are_none_in_their_place(write: Any) ->
 
 
 def test_rows_for_programs_have_the_warnings_beside_them(write: Any) -> None:
-    qrels, run = write("qrels.txt", QRELS), write("run.txt", ODD["rank as score"][0])
+    qrels, odd = write("qrels.txt", QRELS), write("run.txt", ODD["rank as score"][0])
     good = write("good.txt", ODD["in order"][0])
     for command in (
-        ["evaluate", qrels, run],
-        ["explain", qrels, run, "-m", "AP"],
-        ["explain", qrels, run, "-m", "AP", "--query", "q1"],
-        ["compare", qrels, good, run, "-m", "AP"],
-        ["gate", qrels, run, "--baseline", good, "-m", "AP", "--margin", "0.1"],
+        ["evaluate", qrels, odd],
+        ["explain", qrels, odd, "-m", "AP"],
+        ["explain", qrels, odd, "-m", "AP", "--query", "q1"],
+        ["compare", qrels, good, odd, "-m", "AP"],
+        ["gate", qrels, odd, "--baseline", good, "-m", "AP", "--margin", "0.1"],
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "cranfield", *command, "--format", "csv"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        done = run(*command, "--format", "csv")
         lines = [line for line in done.stderr.splitlines() if "contradicts the scores" in line]
         assert len(lines) == 1, command
         assert lines[0].startswith("warning: "), command
@@ -377,8 +372,8 @@ def test_other_scores_of_the_judged_documents_are_a_run() -> None:
     other = {query: dict(zip(docs, (1, 2, 0), strict=True)) for query, docs in GRADES.items()}
     fewer = {query: docs for query, docs in GRADES.items() if query != "q7"}
     more = {**GRADES, "q7": {**GRADES["q7"], "x": 0}}
-    for run in (scored, other, fewer, more):
-        assert "qrels-as-run" not in {note.code for note in evaluate(GRADES, run, "RR").notes}
+    for given in (scored, other, fewer, more):
+        assert "qrels-as-run" not in {note.code for note in evaluate(GRADES, given, "RR").notes}
 
 
 @pytest.mark.parametrize(

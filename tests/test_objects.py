@@ -16,6 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from helpers.profile import some_of
 from pyarrow import parquet
 from scipy import sparse
 
@@ -480,7 +481,8 @@ IMPORTS = {
 }
 
 
-@pytest.mark.parametrize("library", IMPORTS)
+# Some, as each starts a process.
+@pytest.mark.parametrize("library", some_of(IMPORTS))
 def test_the_library_of_a_table_brings_in_no_other(library: str) -> None:
     code = (
         "import sys\nqrels = {'q': {'a': 1}}\n"

@@ -457,7 +457,7 @@ def saved(tmp_path: Path) -> list[str]:
 
 
 def test_a_command_shows_a_bar_and_takes_it_away(saved: list[str]) -> None:
-    arguments = ("compare", "--saved", *saved, "--flips", "5000000", "--format", "csv")
+    arguments = ("compare", "--saved", *saved, "--flips", "1000000", "--format", "csv")
     with _on_a_terminal(*arguments, stdout=subprocess.PIPE) as (process, waits):
         waits(b"flips")
         printed, _ = process.communicate(timeout=PATIENCE)

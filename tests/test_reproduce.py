@@ -9,6 +9,7 @@ from statistics import mean
 import numpy as np
 import pytest
 from helpers.commands import invoke
+from helpers.profile import repetitions
 from scipy import stats
 
 from cranfield import InputError, MeasureError, OptionError, evaluate, rbo, reproduce
@@ -78,7 +79,7 @@ def union_tau(a: list[str], b: list[str]) -> float:
 
 def test_kendall_union_is_that_of_places_and_not_of_names() -> None:
     source = np.random.default_rng(5)
-    for _ in range(200):
+    for _ in range(repetitions(200)):
         m, n = source.integers(2, 12, 2)
         a, b = ([f"d{i}" for i in source.permutation(14)[:size]] for size in (m, n))
         assert kendall_union(a, b) == pytest.approx(union_tau(a, b))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
+from helpers.profile import repetitions
 from scipy import stats
 
 from cranfield import (
@@ -254,7 +255,7 @@ def test_intervals_of_training_again_hold_in_93_to_97_of_100_cases(
     data: Path, kind: str, runs: tuple[int, int], sds: tuple[float, float]
 ) -> None:
     """And those of these models, asked the wrong question, do not."""
-    times = 4000
+    times = repetitions(4_000)
 
     def resampled(random: np.random.Generator, n: int) -> np.ndarray:
         found: np.ndarray = random.choice(of_2019(data), n)
@@ -273,7 +274,7 @@ def test_intervals_of_training_again_hold_in_93_to_97_of_100_cases(
     [(2, 50, 0.04, 0.015), (3, 100, 0.06, 0.03), (5, 50, 0.03, 0.015), (20, 100, 0.03, 0.03)],
 )
 def test_power_is_what_it_says(seeds: int, n: int, difference: float, sd: float) -> None:
-    times, random, found = 4000, np.random.default_rng(5), 0
+    times, random, found = repetitions(4_000), np.random.default_rng(5), 0
     for _ in range(times):
         shared = difference + invented(random, n)
         _, again = drawn(random, shared, (seeds, seeds), (sd, sd))
@@ -287,7 +288,7 @@ def test_power_is_what_it_says(seeds: int, n: int, difference: float, sd: float)
 @pytest.mark.parametrize("few", [2, 3])
 def test_intervals_of_few_runs_hold_as_often_as_the_note_says(few: int, n: int) -> None:
     """In 85 to 96 % of cases with two runs, 91 to 97 % with three: less than in 95."""
-    times = 1500
+    times = repetitions(1_500)
     for runs, sds in (
         ((few, few), (0.03, 0.03)),
         ((few, few), (0.1, 0.001)),
@@ -305,7 +306,7 @@ def test_intervals_of_few_runs_hold_as_often_as_the_note_says(few: int, n: int) 
 
 def test_a_gate_lets_through_as_few_as_it_says_when_systems_are_trained_again() -> None:
     """At the margin, 5 in 100 at most pass; judged by these models alone, many more do."""
-    times, n, margin, random = 2000, 43, 0.02, np.random.default_rng(20261124)
+    times, n, margin, random = 2_000, 43, 0.02, np.random.default_rng(20261124)
     settings = GateSettings(test="t")
     passed = [0, 0]
     for _ in range(times):

@@ -10,6 +10,7 @@ import pytest
 from helpers import rows as rows_in
 from helpers.commands import invoke
 from helpers.notes import codes, note_of
+from helpers.profile import seeds
 from helpers.rows import EVERY, in_blocks, run_of
 
 from cranfield import (
@@ -109,7 +110,7 @@ FORMS: dict[str, Callable[[list[Row], Any], Run]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("overlap", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_spans_are_those_of_a_slow_loop(
     seed: int, overlap: float, form: str, write: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.profile import thorough
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -123,7 +124,8 @@ def test_there_are_many_measures() -> None:
     assert {one.definition.aggregation for one in MEASURES} == {"mean", "sum", "geometric"}
 
 
-@pytest.mark.parametrize("n_parts", [1, 3, 50, 600])
+# 600 parts, each of a query, take their time.
+@pytest.mark.parametrize("n_parts", [1, 3, 50, 600] if thorough() else [1, 3, 50])
 def test_parts_give_the_bits_of_one_evaluation(n_parts: int) -> None:
     qrels, run = collection(600, 1)
     whole = evaluate(qrels, run, MEASURES, slices=LABELS)

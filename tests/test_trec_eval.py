@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from helpers import oracle
+from helpers.profile import seeds
 
 from cranfield import definitions, evaluate, parse
 from cranfield.cli import cli
@@ -408,7 +409,7 @@ def test_an_unknown_name_is_refused_in_python_too() -> None:
 # ---- ties -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", seeds(15))
 def test_ties_ascending_turn_the_documents_of_a_score_round(seed: int, write: Write) -> None:
     qrels, run = oracle.collection(seed, tied=0.8)
     reversed_run = {

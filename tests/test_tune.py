@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import invoke
+from helpers.profile import repetitions, seeds
 from scipy import stats
 
 from cranfield import (
@@ -136,8 +137,8 @@ def test_folds_may_be_labels() -> None:
 
 
 def test_tuning_of_equal_runs_is_hardly_ever_called_better() -> None:
-    """300 times, of two runs of the same quality: equal weights are then the best that there is."""
-    times, told = 300, 0
+    """Of two runs of the same quality: equal weights are then the best that there is."""
+    times, told = repetitions(300), 0
     for seed in range(times):
         qrels, runs = collection(1000 + seed, (1.0, 1.0), n=20)
         found = tune(qrels, runs, "sum", "AP", steps=4, seed=seed)
@@ -148,7 +149,7 @@ def test_tuning_of_equal_runs_is_hardly_ever_called_better() -> None:
 def test_the_mean_on_other_queries_is_the_honest_one() -> None:
     """On the queries that it was chosen on, the best of many settings of noise looks better."""
     promised, held, base = [], [], []
-    for seed in range(60):
+    for seed in range(repetitions(60)):
         qrels, runs = collection(2000 + seed, (1.0, 1.0, 1.0), n=20)
         found = tune(qrels, runs, "sum", "AP", steps=5, seed=seed)
         promised.append(found.means[found.place])
@@ -231,7 +232,7 @@ def test_the_best_of_many_settings_with_one_mean_is_among_the_listed(measure: st
     assert settings.strong == {(0, 3)}
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_the_best_setting_is_listed_for_every_small_collection(seed: int) -> None:
     qrels, runs = collection(seed, (0.5, 0.5, 1.0), n=3 + seed % 3)
     tuned = tune(qrels, runs, "sum", "P@3", folds=2, steps=6)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.terminal import on_terminal_here
 from make_docs import BLOCK, ROOT
-from transcripts import on_terminal, plain
+from transcripts import plain
 
 from cranfield import demo, evaluate, read_qrels, read_run
 
@@ -28,7 +29,7 @@ def outputs_of(source: str, names: dict[str, Any], columns: int = COLUMNS) -> li
     if source.startswith("!"):
         program, *arguments = shlex.split(source[1:])
         assert program == "cranfield"
-        status, seen = on_terminal(*arguments, columns=columns, cwd=Path.cwd())
+        status, seen = on_terminal_here(*arguments, columns=columns, cwd=Path.cwd())
         assert status == 0, seen
         return [("stream", plain(seen))]
     tree, value, printed = ast.parse(source), None, StringIO()

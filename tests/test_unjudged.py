@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.profile import seeds
 from helpers.variants import variants
 
 from cranfield import (
@@ -164,7 +165,7 @@ def near(one: Floats, other: Floats) -> bool:
     return bool((np.abs(one - other) <= 1e-12 * np.maximum(1, np.abs(other))).all())
 
 
-N_CASES = 110
+N_CASES = len(seeds(110))
 # Users of C/W/L look at 1,000 ranks unless told otherwise, and these lists are short.
 SHORT = [
     one(depth=6) if one.name == "CWL" and one.parameters["depth"] > 20 else one
@@ -175,7 +176,7 @@ SHORT = [
 
 @pytest.mark.parametrize("top", [1, 2, 3])
 def test_no_completion_is_beyond_and_both_ends_are_reached(top: int) -> None:
-    cases = [small(1000 * top + i, top) for i in range(N_CASES)]
+    cases = [small(1000 * top + i, top) for i in seeds(110)]
     every = [(i, one) for i, case in enumerate(cases) for one in completed(case, top)]
     owner = np.array([i for i, _ in every] + [N_CASES])
     values = differences(*together([one for _, one in every], top), SHORT)
@@ -220,7 +221,7 @@ SEPARATE = [
 @pytest.mark.parametrize("top", [1, 2, 3])
 def test_separate_bounds_hold_whatever_either_run_retrieved(top: int) -> None:
     """Over every way to grade the unjudged documents of both; a measure has none, or these hold."""
-    cases = [small(4_000 * top + i, top) for i in range(80)]
+    cases = [small(4_000 * top + i, top) for i in seeds(80)]
     qrels, left, right = together(cases, top)
     runs = {"left": left, "right": right}
     pair = np.array([0]), np.array([1])
@@ -403,7 +404,7 @@ def test_what_is_found_below_the_cutoff_makes_the_ideal_better() -> None:
     assert found.robust.tolist() == [True]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_what_is_read_of_deep_runs_is_enough(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
     docs = [f"d{i:02}" for i in range(40)]
@@ -472,7 +473,7 @@ ALL = list(
 )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_no_bound_is_beyond_the_range_and_the_values(seed: int) -> None:
     judged, runs = hostile(seed)
     qrels = Qrels(judged)

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from helpers.profile import seeds
 
 from cranfield import Measure, Qrels, Run, evaluate, parse_all
 from cranfield.data.judge import judge
@@ -19,7 +20,7 @@ from cranfield.extensions.whatif.variants import (
 )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_a_block_holds_every_variant_once_and_few_rows(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

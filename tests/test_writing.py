@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from helpers.profile import examples
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pyarrow import feather, parquet
@@ -86,14 +87,14 @@ def of_any_ids(values: Any) -> st.SearchStrategy[tuple[dict[str, Any], str]]:
     )
 
 
-@settings(IN_A_FOLDER, max_examples=200)
+@settings(IN_A_FOLDER, max_examples=examples(200))
 @given(of_any_ids(scores), st.sampled_from(PACKED))
 def test_a_run_of_any_ids_comes_back(tmp_path: Path, made: Any, packed: str) -> None:
     run, suffix = made
     same_run(run, tmp_path / f"run{suffix}{packed}")
 
 
-@settings(IN_A_FOLDER, max_examples=200)
+@settings(IN_A_FOLDER, max_examples=examples(200))
 @given(of_any_ids(grades), st.sampled_from(PACKED))
 def test_qrels_of_any_ids_come_back(tmp_path: Path, made: Any, packed: str) -> None:
     qrels, suffix = made

@@ -1,12 +1,18 @@
-"""How a test runs cranfield: in a new process, or in this one."""
+"""How a test runs cranfield: in this process, or in a new one."""
 
+import gc
+import io
+import os
 import subprocess
 import sys
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
 
+import pytest
 from click.testing import CliRunner
 
-from cranfield.cli import cli
+from cranfield.cli import cli, main
 
 # What a small evaluation is not to import.
 HEAVY = ["numpy.ma", "pandas", "polars", "scipy", "rich.table", "matplotlib", "altair", "numba"]
@@ -21,9 +27,58 @@ def loaded(code: str, *arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cranfield", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+def run(
+    *arguments: str,
+    input: str = "",  # noqa: A002 - as in `subprocess.run`
+    cwd: Path | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in this process; return its status and what it printed."""
+    done = run_bytes(*arguments, input=input.encode(), cwd=cwd)
+    printed, said = done.stdout.decode(), done.stderr.decode()
+    return subprocess.CompletedProcess(done.args, done.returncode, printed, said)
+
+
+def run_bytes(
+    *arguments: str,
+    input: bytes = b"",  # noqa: A002 - as in `subprocess.run`
+    cwd: Path | None = None,
+    encoding: str = "utf-8",
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command in this process, its streams being files of bytes in an encoding."""
+    given, printed, said = io.BytesIO(input), io.BytesIO(), io.BytesIO()
+    # Python escapes what the encoding of the standard error does not have.
+    errors = ("strict", "strict", "backslashreplace")
+    streams = [
+        io.TextIOWrapper(stream, encoding, each)
+        for stream, each in zip((given, printed, said), errors, strict=True)
+    ]
+    status = call_main(*arguments, streams=streams, cwd=cwd)
+    return subprocess.CompletedProcess(
+        ["cranfield", *arguments], status, printed.getvalue(), said.getvalue()
+    )
+
+
+def call_main(*arguments: str, streams: Sequence[TextIO], cwd: Path | None = None) -> int:
+    """Call what `python -m cranfield` calls, on three streams; return the exit status.
+
+    What it does to the process, which is to end with it, is undone: the collector of cycles, the
+    environment.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["cranfield", *arguments])
+        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+            patch.setattr(sys, name, stream)
+        patch.setattr(gc, "freeze", lambda: None)
+        patch.setenv("OPENBLAS_NUM_THREADS", os.environ.get("OPENBLAS_NUM_THREADS", "1"))
+        if cwd is not None:
+            patch.chdir(cwd)
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0)
+        finally:
+            gc.enable()
+    raise AssertionError("the command did not end")
 
 
 def invoke(*arguments: str) -> Any:

@@ -101,6 +101,7 @@ def _used(path: Path, name: str) -> str:
     return "\n".join(parts)
 
 
+@cache
 def systems(path: Path, test: str) -> set[str]:
     """Return the marks of a test of a file: "posix", "linux", both, or none."""
     if path.suffix != ".py":

@@ -1,0 +1,33 @@
+"""Which files of the repository a change touches, as git tells."""
+
+import subprocess
+from pathlib import Path
+
+
+def changed_files(root: Path) -> set[Path] | None:
+    """Return the files that differ from where this branch left `main`, and those git does not know.
+
+    None where git cannot tell: without git, without the repository, without such a branch.
+    """
+    for branch in ("origin/main", "main"):
+        base = _git(root, "merge-base", "HEAD", branch)
+        if base is not None:
+            break
+    else:
+        return None
+    listed = (
+        _git(root, "diff", "--name-only", base.strip()),
+        _git(root, "ls-files", "--others", "--exclude-standard"),
+    )
+    if None in listed:
+        return None
+    return {root / name for names in listed for name in (names or "").splitlines()}
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None

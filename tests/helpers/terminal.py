@@ -1,0 +1,45 @@
+"""A terminal for a command that runs in this process."""
+
+import contextlib
+import io
+import os
+import pty
+import struct
+import termios
+import threading
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+from transcripts import as_seen
+
+from helpers.commands import call_main
+
+
+def on_terminal_here(
+    *arguments: str, columns: int = 100, cwd: Path | None = None
+) -> tuple[int, str]:
+    """Run cranfield on a terminal, as `transcripts.on_terminal` does, but in this process."""
+    master, slave = pty.openpty()
+    ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    seen = bytearray()
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the other end is closed
+            while chunk := os.read(master, 65536):
+                seen.extend(chunk)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))  # else click asks the terminal of the tests
+        output = [os.fdopen(os.dup(slave), "w", 1, "utf-8") for _ in range(2)]
+        os.close(slave)
+        try:
+            with output[0], output[1]:
+                given = io.TextIOWrapper(io.BytesIO(), "utf-8")
+                status = call_main(*arguments, streams=[given, *output], cwd=cwd)
+        finally:
+            reader.join()
+            os.close(master)
+    return status, as_seen(bytes(seen))
