@@ -126,7 +126,7 @@ def test_no_module_imports_an_alias() -> None:
 
 
 def test_keywords_are_for_type_checkers() -> None:
-    """Functions know them by a name that is None when it runs."""
+    """Functions know them by a name, None when it runs."""
     code = "import cranfield, sys; [getattr(cranfield, name) for name in cranfield.__all__]; "
     code += "print(*(name for name in sys.modules if name.startswith('cranfield.')))"
     imported_names = subprocess.check_output([sys.executable, "-c", code], text=True).split()
