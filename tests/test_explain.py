@@ -171,6 +171,14 @@ def test_the_command_ends_with_it(demo_folder: Path, monkeypatch: pytest.MonkeyP
     assert found["options"] == {"depth": 9, "scores": "single", "ties": "worst"}
 
 
+def test_an_explanation_lists_what_extensions_know_of_it() -> None:
+    explanation = explain({"q": {"d1": 1}}, {"q": ["d2", "d1"]}, "AP", "q")
+    assert {"judgments", "swap", "ties", "value"} <= {*dir(explanation)}
+    with pytest.raises(AttributeError) as error_info:
+        explanation.valeu  # noqa: B018 - what it raises
+    assert (error_info.value.name, error_info.value.obj) == ("valeu", explanation)
+
+
 def test_lists_of_grades() -> None:
     given: dict[str, list[int | None]] = {"a": [5, 2, 4, 0, 1], "b": [None, 0, 3], "c": []}
     qrels, run = grades(given, collection={query: [5, 5, 4, 3, 2, 1, 0, 0] for query in given})

@@ -1,7 +1,7 @@
 """Results of a comparison: systems, pairs of them, and one measure's result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import chain
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -156,7 +156,7 @@ class Pair:
     detectable: float | None
     effects: Effects
     beliefs: Beliefs
-    more: Mapping[str, Any]  # by name, what extensions add
+    more: Mapping[str, Any] = field(hash=False)  # by name, what extensions add
 
     @classmethod
     def of(cls, values: Mapping[str, Any], more: Mapping[str, Any]) -> "Pair":
@@ -173,12 +173,12 @@ class Pair:
         if name in _PART_OF:
             return getattr(getattr(self, _PART_OF[name]), name)
         if name not in _MORE:
-            raise AttributeError(f"a Pair has no {name!r}", name=name, obj=self)
+            raise AttributeError(f"'Pair' object has no attribute {name!r}", name=name, obj=self)
         return self.more.get(name)
 
     def __dir__(self) -> list[str]:
         """Return the names of all attributes, for completion."""
-        return [*super().__dir__(), *self.names()]
+        return [*{*super().__dir__(), *self.names()}]
 
     @classmethod
     def names(cls) -> list[str]:

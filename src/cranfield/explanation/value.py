@@ -52,7 +52,12 @@ class QueryValue:
         for remark in () if name.startswith("_") else vars(self).get("remarks", ()):
             if name in vars(remark):
                 return vars(remark)[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        refusal = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(refusal, name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        """Return the names of all attributes, for completion."""
+        return [*{*super().__dir__(), *(name for remark in self.remarks for name in vars(remark))}]
 
     @property
     def unjudged(self) -> list[tuple[int, str]]:
