@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cranfield.explanation.entries import Worksheet
 from cranfield.explanation.follow import follow
@@ -15,6 +15,11 @@ from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
 from cranfield.scoring.assembly import ideals_of
+
+if TYPE_CHECKING:
+    from cranfield.keywords import RemarkValues
+else:
+    RemarkValues = object
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Retrieved:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QueryValue:
+class QueryValue(RemarkValues):
     """What there is to know of a query's value: see `Explanation`, which shows it."""
 
     query: str
@@ -48,12 +53,14 @@ class QueryValue:
     cutoff: int | None  # the last rank that counts for this query; None: all do
     remarks: Sequence[Remark] = ()  # what extensions know of it; their fields are attributes, too
 
-    def __getattr__(self, name: str) -> Any:
-        for remark in () if name.startswith("_") else vars(self).get("remarks", ()):
-            if name in vars(remark):
-                return vars(remark)[name]
-        refusal = f"{type(self).__name__!r} object has no attribute {name!r}"
-        raise AttributeError(refusal, name=name, obj=self)
+    if not TYPE_CHECKING:  # which has RemarkValues
+
+        def __getattr__(self, name):
+            for remark in () if name.startswith("_") else vars(self).get("remarks", ()):
+                if name in vars(remark):
+                    return vars(remark)[name]
+            refusal = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(refusal, name=name, obj=self)
 
     def __dir__(self) -> list[str]:
         """Return the names of all attributes, for completion."""
