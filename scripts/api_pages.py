@@ -178,6 +178,7 @@ INTERNAL = {
 BASES = {
     "Altered": "cranfield.data.altered.Altered",
     "Documents": "cranfield.data.documents.Documents",
+    "JudgmentColumns": "cranfield.data.judgment_columns.JudgmentColumns",
     "Pairs": "cranfield.comparison.result.Pairs",
 }
 INDEXED = {"__getitem__": ("[", "]")}  # methods that are written with brackets
@@ -349,7 +350,8 @@ def _parameters(one: Any) -> list[Any]:
         each
         for each in one.parameters
         if each.name not in ("self", "cls")
-        and not (each.name.startswith("_") or str(each.annotation).startswith("Unpack"))
+        and not each.name.startswith("_")
+        and not (each.kind.value == "variadic keyword" and _options(one))
     ]
 
 

@@ -7,7 +7,7 @@ and columns, the sections of `conventions.md` from the conventions. `pictures` c
 one is out of date. With `--transcripts`, the output of the commands in the console blocks of all
 pages is first written again (for commands on the shared data, if CRANFIELD_DATA names its folder).
 
-In the source, it writes the TypedDicts of the families of options, for type checkers.
+In the source, it writes what options functions take as keywords, for type checkers.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from typing import Any
 import transcripts
 from api_pages import api_pages
 from command_pages import command_pages
+from keyword_types import keyword_types
 from measure_pages import measure_pages, weight_pictures
 
 from cranfield import CranfieldWarning, compare, demo, evaluate, figures, parse
@@ -39,9 +40,6 @@ COLUMNS_TABLE = re.compile(r"(<!-- columns: begin -->\n).*(<!-- columns: end -->
 SECTIONS = re.compile(r"(<!-- conventions: begin -->\n).*(<!-- conventions: end -->)", re.S)
 EXAMPLES = ("nDCG@2", "AP@2", "P@2", "R@2", "RR@2", "Success@2", "ERR@2")
 BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```\n", re.S | re.M)
-TYPES = re.compile(
-    r"(# ---- made from the families by scripts/make_docs.py\n).*(# ---- end\n)", re.S
-)
 SECTION = re.compile(r"^(?=## )", re.M)
 
 
@@ -55,38 +53,6 @@ def trec_eval_names() -> str:
             rows.append(f"| `{name}` | {shown} |")
     text = (ROOT / "docs" / "how-to" / "trec-eval.md").read_text("utf-8")
     return NAMES.sub(lambda found: found[1] + "\n".join(rows) + "\n" + found[2], text)
-
-
-def option_types() -> dict[Path, str]:
-    """Return every file of the source that has a TypedDict for each of its families of options."""
-    found = {}
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        text = path.read_text("utf-8")
-        if TYPES.search(text):
-            blocks = "".join(typed_dicts(text))
-            found[path] = TYPES.sub(lambda part: f"{part[1]}{blocks}\n\n{part[2]}", text)  # noqa: B023 - used at once
-    return found
-
-
-def typed_dicts(source: str) -> Iterator[str]:
-    """Yield a TypedDict for each class that inherits from Options, with its types as written."""
-    fields: dict[str, dict[str, str]] = {"Options": {}}
-    for one in ast.parse(source).body:
-        bases = [base.id for base in getattr(one, "bases", []) if isinstance(base, ast.Name)]
-        if not isinstance(one, ast.ClassDef) or fields.keys().isdisjoint(bases):
-            continue
-        own = {
-            line.target.id: str(ast.get_source_segment(source, line.annotation))
-            for line in one.body
-            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
-        }
-        inherited = [fields[base] for base in bases if base in fields]
-        fields[one.name] = {name: kind for each in [*inherited, own] for name, kind in each.items()}
-        lines = "".join(f"    {name}: {kind}\n" for name, kind in fields[one.name].items())
-        yield (
-            f"\n\nclass {one.name}Options(TypedDict, total=False):\n"
-            f'    """The options of {one.name}, as keywords of a function."""\n\n{lines}'
-        )
 
 
 def formats() -> str:
@@ -273,7 +239,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs" / "start" / f"{name}.ipynb": notebook(f"{name}.md")
             for name in ("tutorial", "examples")
         },
-        **option_types(),
+        **keyword_types(),
     }
 
 

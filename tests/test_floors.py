@@ -80,6 +80,8 @@ def imported(path: Path, *, for_types: bool = True) -> set[str]:
     return names - {""}
 
 
+# What functions take as keywords, for type checkers: no floor, and nothing that runs imports them.
+KEYWORDS = ("keywords", "extensions.keywords")
 # Short names, for users only, of modules of extensions; or folders of these.
 ALIASES = ("adapters", "compat", "demo", "figures", "pytrec_eval", "spark")
 
@@ -87,7 +89,7 @@ ALIASES = ("adapters", "compat", "demo", "figures", "pytrec_eval", "spark")
 def extension_of(name: str) -> str | None:
     """Return the extension that a module is part of; None for the core, and for the table."""
     storey, *folders = name.split(".")
-    return folders[0] if storey == "extensions" and folders else None
+    return folders[0] if storey == "extensions" and folders and name not in KEYWORDS else None
 
 
 def is_alias(name: str) -> bool:
@@ -104,7 +106,7 @@ def test_no_module_outside_imports_an_extension() -> None:
     arrows = {
         (name, other)
         for name in MODULES
-        if extension_of(name) is None and not is_alias(name)
+        if extension_of(name) is None and not is_alias(name) and name not in KEYWORDS
         for other in imported(MODULES[name])
         if extension_of(other) is not None
     }
@@ -128,6 +130,15 @@ def test_an_alias_is_two_lines_and_has_all_names_of_its_module() -> None:
 def test_no_module_imports_an_alias() -> None:
     for name, path in MODULES.items():
         assert not [other for other in imported(path) if is_alias(other)], name
+
+
+def test_keywords_are_for_type_checkers() -> None:
+    """Functions know them by a name that is None when it runs."""
+    code = "import cranfield, sys; [getattr(cranfield, name) for name in cranfield.__all__]; "
+    code += "print(*(name for name in sys.modules if name.startswith('cranfield.')))"
+    imported_names = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert "cranfield.options" in imported_names
+    assert {f"cranfield.{name}" for name in KEYWORDS}.isdisjoint(imported_names)
 
 
 def test_an_extension_imports_those_that_the_table_names() -> None:
@@ -209,7 +220,8 @@ def test_every_folder_has_its_floor() -> None:
 
 
 def test_nothing_is_imported_from_above() -> None:
-    floors = {name: name.split(".")[0] for name in MODULES if not name.startswith("extensions")}
+    names = [name for name in MODULES if not name.startswith("extensions") and name not in KEYWORDS]
+    floors = {name: name.split(".")[0] for name in names}
     for name, floor in floors.items():
         for other in imported(MODULES[name]) & {*floors}:
             assert FLOORS.index(floors[other]) <= FLOORS.index(floor), f"{name} imports {other}"
@@ -217,7 +229,9 @@ def test_nothing_is_imported_from_above() -> None:
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """When it runs: a seam names the types of those that use it, for type checkers."""
-    imports = {name: imported(path, for_types=False) for name, path in MODULES.items()}
+    imports = {
+        name: imported(path, for_types=False) - {*KEYWORDS} for name, path in MODULES.items()
+    }
     for name in MODULES:
         reached: set[str] = set()
         new = imports[name]
@@ -229,6 +243,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 def test_the_tree_names_the_folders() -> None:
     folders = {path.parent.relative_to(PACKAGE).name for path in MODULES.values()} - {""}
+    assert TREE is not None
     listed = {name for line in TREE[1].splitlines() for name in re.findall(r"(\w+)/", line)}
     assert folders <= listed
 
@@ -251,6 +266,7 @@ def test_no_two_files_have_one_name() -> None:
         for name in MODULES
         if not name.startswith("cli.")
         and not is_alias(name)
+        and name not in KEYWORDS
         and not (extension_of(name) and name.split(".")[-1] in IN_EACH_EXTENSION)
     ]
     names = [MODULES[name].name for name in others if MODULES[name].name != "__init__.py"]

@@ -4,7 +4,7 @@ import inspect
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_type_hints
 
 import click
 import numpy as np
@@ -12,10 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 import cranfield
-from cranfield import OptionError, evaluate, explain
+import cranfield.extensions.keywords as extension_keywords
+from cranfield import OptionError, evaluate, explain, keywords
 from cranfield.cli.flags import family
-from cranfield.data.judging import Judging, JudgingOptions
-from cranfield.extensions import load_families
+from cranfield.data.judging import Judging
+from cranfield.extensions import FAMILIES
 from cranfield.options import (
     Options,
     checked,
@@ -189,7 +190,7 @@ def test_a_command_has_the_options_of_a_family() -> None:
 
 def test_how_runs_are_judged_is_said_once() -> None:
     names = [one.name for one in fields(Judging)]
-    assert list(JudgingOptions.__annotations__) == names
+    assert list(keywords.Judging.__annotations__) == names
     for function in (evaluate, explain):
         parameters = inspect.signature(function).parameters
         for one in options_of(Judging):
@@ -199,13 +200,21 @@ def test_how_runs_are_judged_is_said_once() -> None:
     assert {name: recipe[name] for name in names} == Judging(depth=3).to_dict()
 
 
-@pytest.mark.parametrize("verb", ["evaluate", "compare", "gate", "intervals"])
-def test_type_checkers_know_the_options_of_extensions(verb: str) -> None:
-    """The core states these by hand: it imports no extension."""
-    function = getattr(cranfield, verb)
-    *_, unpacked, _ = inspect.get_annotations(inspect.unwrap(function)).values()
-    (keywords,) = get_args(unpacked)
-    stated = keywords.__annotations__.keys() - {"queries"}
-    families = load_families(verb)
-    assert {one.name for family in families for one in options_of(family)} <= stated
-    assert stated <= {*inspect.signature(function).parameters}
+VERBS = (*FAMILIES, "check", "correlate", "tune", "pool", "agreement")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_type_checkers_know_the_options_of_functions(verb: str) -> None:
+    function = inspect.unwrap(getattr(cranfield, verb))
+    home = extension_keywords if ".extensions." in function.__module__ else keywords
+    stated = getattr(home, verb.title()).__annotations__.keys()
+    parameters = inspect.signature(function).parameters.values()
+    given = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY}
+    assert given - {*(function.__kwdefaults__ or {})} <= stated
+    assert verb not in FAMILIES or stated - {"queries"} <= given
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_annotations_are_found_when_it_runs(verb: str) -> None:
+    """The types of keywords are for type checkers only."""
+    assert "return" in get_type_hints(inspect.unwrap(getattr(cranfield, verb)))

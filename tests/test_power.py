@@ -9,8 +9,7 @@ from helpers.commands import invoke
 from scipy import stats
 
 from cranfield import OptionError, detectable, power, queries_needed
-from cranfield.comparison.needed import MOST_QUERIES, queries_for
-from cranfield.comparison.settings import Design
+from cranfield.comparison.needed import MOST_QUERIES, Design, queries_for
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,13 @@ from cranfield import (
     Run,
     definitions,
     evaluate,
+    keywords,
     parse,
     read_run,
 )
 from cranfield.cli import cli
 from cranfield.data.judge import judge
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.measures import Plan
 from cranfield.measures.parameters import Depth
 
@@ -42,7 +43,7 @@ Scores = dict[str, float]
 BY_GRADE: list[Any] = ["best", "worst"]
 MORE: list[Any] = ["expected", *BY_GRADE]
 ALL: list[Any] = ["document", "ascending", *MORE]
-OPTIONS: list[JudgingOptions] = [{}, {"depth": 2}, {"depth": 3}, {"judged_only": True}]
+OPTIONS: list[keywords.Judging] = [{}, {"depth": 2}, {"depth": 3}, {"judged_only": True}]
 # Of each of these, some queries make a collection.
 LEVELS = [(-2, -1, 0, 1, 2, 3), (0, 1), (0, 0, 1, 2), (0, 9, 10), (-1, 0, 1)]
 SEEDS = seeds(60)
@@ -125,7 +126,7 @@ def over_all_orders(levels: int, option: int) -> dict[Measure, list[Any]]:
 def of_ties(levels: int, option: int, ties: Any) -> Iterator[tuple[Measure, float, Any]]:
     """Yield each measure that takes these ties, its value, and that in all orders: per query."""
     qrels, run = collection(levels)
-    options: JudgingOptions = {**OPTIONS[option], "ties": ties}
+    options: keywords.Judging = {**OPTIONS[option], "ties": ties}
     judged = judge(Qrels(qrels), Run(run), Judging.of(options)).judged
     able = [one for one in measures() if takes(one, ties)]
     found = dict(zip(able, Plan(able).values(judged).T, strict=True))

@@ -24,6 +24,7 @@ from cranfield import (
     Run,
     definitions,
     evaluate,
+    keywords,
     measure,
     parse,
     read_qrels,
@@ -33,7 +34,7 @@ from cranfield.arrays.elementary import log2
 from cranfield.arrays.ranked import Ranked, ratio
 from cranfield.arrays.trace import UNKNOWN
 from cranfield.data.judged import Groups, Judged, Places
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.data.preferences import Counted, Preferences
 from cranfield.explanation.entries import Line, Sheet, Worksheet
 from cranfield.explanation.follow import follow
@@ -46,7 +47,7 @@ from cranfield.measures.user_models import MODELS
 
 QUERIES = ("full0", "full1", "full2")
 NAMES = [definition.name for definition in definitions()]
-OPTIONS: dict[str, JudgingOptions] = {
+OPTIONS: dict[str, keywords.Judging] = {
     "as it is": {},
     "judged only": {"judged_only": True},
     "depth": {"depth": 4},
@@ -55,7 +56,7 @@ OPTIONS: dict[str, JudgingOptions] = {
 Data = tuple[Qrels, Run]
 
 
-def explained(one: Measure, data: Data, query: str, options: JudgingOptions) -> Worksheet:
+def explained(one: Measure, data: Data, query: str, options: keywords.Judging) -> Worksheet:
     return of_scene(
         one, Scene.of(*data, query, Judging.of(options), costs=one.definition.traits.takes_cost)
     )
@@ -130,7 +131,7 @@ def costly() -> Data:
     return plain()[0], Run(rows)
 
 
-def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], JudgingOptions]]:
+def tried(name: str) -> Iterator[tuple[Measure, Data, list[str], keywords.Judging]]:
     """Yield a measure with its parameters, judgments and runs of each shape, and options."""
     definition = Measure(name).definition
     every = [one for one in variants(name) if getattr(one.cutoff, "ranks", 0) != 1000]

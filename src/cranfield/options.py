@@ -2,7 +2,7 @@
 
 A family of options is a frozen dataclass that inherits from `Options`; `option` makes its fields.
 From the fields come the checks, Python's signatures and docstrings (`takes`), the options of the
-command line (`cranfield.cli.flags`), what a result records of them, and a TypedDict for type
+command line (`cranfield.cli.flags`), what a result records of them, and keywords for type
 checkers, which `scripts/make_docs.py` writes into the source. A new option is one more field.
 """
 
@@ -16,11 +16,27 @@ from functools import cache
 from numbers import Integral, Number
 from textwrap import fill
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Self, TypeVar, Union, cast, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import numpy as np
 
 from cranfield.errors import OptionError, one_of
+
+if TYPE_CHECKING:  # "Unpack[keywords.Compare]" is for type checkers only
+    from cranfield import keywords as keywords
+else:
+    keywords = None
 
 # Returns a value in its one form, or raises ValueError with what was expected: "a number".
 Check = Callable[[Any], Any]
@@ -315,6 +331,7 @@ def takes(
         ]
         returns = _Word(_in_short(plain.return_annotation))
         function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
+        function.__annotations__[last.name] = Any  # its own names a type of `cranfield.keywords`
 
         def describe(line: re.Match[str]) -> str:
             indent = line[1]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol, TypedDict, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from cranfield.errors import printable
 from cranfield.options import Options, checked, option
@@ -382,15 +382,3 @@ def bar_here() -> _TerminalBar | _NotebookBar | None:
     if stream is None or not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
         return None
     return _TerminalBar()
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class WatchingOptions(TypedDict, total=False):
-    """The options of Watching, as keywords of a function."""
-
-    progress: ProgressLike
-
-
-# ---- end

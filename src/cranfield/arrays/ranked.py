@@ -107,8 +107,7 @@ class Ranked(Recordable):
 
     def queries(self, begin: int, end: int) -> "Ranked":
         """Return the rows of the queries from `begin` to before `end`, or the last, renumbered."""
-        first, last = self.query.searchsorted((begin, end)).tolist()
-        rows = slice(first, last)
+        rows = slice(*self.query.searchsorted((begin, end)).tolist())
         columns = {name: each[rows] for name, each in self.columns.items()}
         n = min(end, self.n_queries) - begin
         return Ranked(
@@ -189,7 +188,7 @@ class Ranked(Recordable):
             flat = np.zeros(len(values) + 1, np.int64)
             np.cumsum(values, out=flat[1:])
             return flat[1:] - flat[self.starts[self.query]]
-        return self._accumulate(np.add.accumulate, values)
+        return _accumulate(self, np.add.accumulate, values)
 
     def so_far(self, values: Numbers) -> Numbers:
         """Add up the rows above within the query, this one excluded: (rows,) -> (rows,)."""
@@ -198,7 +197,7 @@ class Ranked(Recordable):
     @step_of()
     def before(self, values: Numbers) -> Floats:
         """Multiply up the rows above, this one excluded: (rows,) -> (rows,); 1 in the first row."""
-        return self._accumulate(np.multiply.accumulate, self.above(values, 1.0))
+        return _accumulate(self, np.multiply.accumulate, self.above(values, 1.0))
 
     @step_of()
     def above(self, values: Numbers, first: float) -> Floats:
@@ -216,7 +215,7 @@ class Ranked(Recordable):
     @step_of()
     def remaining(self, values: Floats) -> Floats:
         """Add up this row and those below it, from the last row on: (rows,) -> (rows,)."""
-        return self._accumulate(_from_the_end, values)
+        return _accumulate(self, _from_the_end, values)
 
     @property
     def judged(self) -> Bools:
@@ -258,8 +257,7 @@ class Ranked(Recordable):
         deepest = max(int(self.rank.max(initial=0)), int(other.rank.max(initial=0))) + 1
         keys = self.query * deepest + self.rank
         rows = np.searchsorted(keys, other.query * deepest + other.rank, side="right") - 1
-        found = rows >= self.starts[other.query]
-        return np.where(found, np.append(values, 0)[rows], 0)
+        return np.where(rows >= self.starts[other.query], np.append(values, 0)[rows], 0)
 
     @step_of()
     def places(self, ideal: "Ranked") -> Ints:
@@ -278,27 +276,6 @@ class Ranked(Recordable):
         places = higher + np.arange(1, len(order) + 1) - ordered.searchsorted(ordered)
         found: Ints = places[order.argsort()]
         return found
-
-    def _accumulate(self, accumulate: Callable[..., Floats], values: Floats) -> Floats:
-        """Run `accumulate` along each query alone: (rows,) -> (rows,).
-
-        Queries of about the same length form a padded matrix, a row a query, so that the work and
-        the memory stay within twice the number of rows however uneven the lengths are.
-        """
-        if self.n_queries == 1:
-            return accumulate(values)
-        result = np.empty(len(values))
-        lengths = np.diff(self.starts)
-        classes = np.frexp(lengths)[1]  # 1 -> 1, 2..3 -> 2, 4..7 -> 3, ...
-        for size in np.flatnonzero(np.bincount(classes[lengths > 0])).tolist():
-            queries = np.flatnonzero(classes == size)
-            column = np.arange(int(lengths[queries].max()))
-            inside = column < lengths[queries, None]
-            rows = (self.starts[queries, None] + column)[inside]
-            padded = np.zeros(inside.shape)
-            padded[inside] = values[rows]
-            result[rows] = accumulate(padded, axis=1)[inside]
-        return result
 
     # ---- a value for each query --------------------------------------------------------------
 
@@ -342,7 +319,7 @@ class Ranked(Recordable):
 
         The values are not negative; 0 where there is none down to the cutoff.
         """
-        return self._at_cutoffs(self._accumulate(np.maximum.accumulate, values))
+        return self._at_cutoffs(_accumulate(self, np.maximum.accumulate, values))
 
     def _at_cutoffs(self, running: Numbers) -> Numbers:
         if self.n_queries == 1:
@@ -386,6 +363,28 @@ class Ranked(Recordable):
         order = self.order(by)
         columns = {name: each[order] for name, each in self.columns.items()}
         return Ranked(self.n_queries, self.query, self.ordinal, self.grade[order], columns=columns)
+
+
+def _accumulate(ranked: Ranked, accumulate: Callable[..., Floats], values: Floats) -> Floats:
+    """Run `accumulate` along each query of a ranking alone: (rows,) -> (rows,).
+
+    Queries of about the same length form a padded matrix, a row a query, so that the work and
+    the memory stay within twice the number of rows however uneven the lengths are.
+    """
+    if ranked.n_queries == 1:
+        return accumulate(values)
+    result = np.empty(len(values))
+    lengths = np.diff(ranked.starts)
+    classes = np.frexp(lengths)[1]  # 1 -> 1, 2..3 -> 2, 4..7 -> 3, ...
+    for size in np.flatnonzero(np.bincount(classes[lengths > 0])).tolist():
+        queries = np.flatnonzero(classes == size)
+        column = np.arange(int(lengths[queries].max()))
+        inside = column < lengths[queries, None]
+        rows = (ranked.starts[queries, None] + column)[inside]
+        padded = np.zeros(inside.shape)
+        padded[inside] = values[rows]
+        result[rows] = accumulate(padded, axis=1)[inside]
+    return result
 
 
 def _from_the_end(values: Floats, axis: int = 0) -> Floats:

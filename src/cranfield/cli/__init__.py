@@ -226,10 +226,7 @@ def _usual_name(option: str) -> str:
 
 @click.group(
     cls=_Commands,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": _usual_name,
-    },
+    context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": _usual_name},
 )
 @click.version_option(__version__, "-V", "--version", prog_name="cranfield")
 def cli() -> None:

@@ -2,7 +2,7 @@
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -91,36 +91,62 @@ def command(
     named = [*merge, *only, *without, *filter(None, [data.map_docs])]
     refuse_own_input([source, *named], target)
     refuse_two_inputs(source, *named)
+    if _holds_qrels(source, is_qrels=is_qrels, is_run=is_run):
+        flags.refuse_options({"top"}, "applies to a run")
+        if not merge:
+            flags.refuse_options({"differing"}, "applies to --merge")
+        judgments = _read_qrels([source, *merge], only, without, differing, kept, data)
+        _write_qrels(judgments, target, format, kept)
+    else:
+        flags.refuse_options({"differing"}, "applies to judgments")
+        run = _read_run([source, *merge], only, without, data)
+        run = run if top is None else run.top(top, duplicates=kept.duplicates)
+        _write_run(run, target, format, kept)
+
+
+def _holds_qrels(source: str, *, is_qrels: bool, is_run: bool) -> bool:
+    """Tell whether a file holds judgments, not a run: as the user says, or as its columns do."""
     path = local_path(source)
     if path != "-" and not URL.match(path) and not glob.glob(path):
         Source(source).start(1)  # says that there is no such file
     if is_qrels and is_run:
         raise click.UsageError("--qrels and --run exclude each other")
-    if not (is_qrels or is_run):
-        what = what_is(source)
-        if what is None:
-            raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
-        is_qrels = what is What.QRELS
-    if is_qrels:
-        flags.refuse_options({"top"}, "applies to a run")
-        if not merge:
-            flags.refuse_options({"differing"}, "applies to --merge")
-        judgments = data.read_qrels(source, kept.duplicates)
-        if merge:
-            others = [data.read_qrels(one, kept.duplicates) for one in merge]
-            judgments = judgments.merge(*others, differing=differing)
-        for path in only:
-            judgments = _of_queries(judgments, path, keeps=True)
-        for path in without:
-            judgments = _of_queries(judgments, path, keeps=False)
-        _write_qrels(judgments, target, format, kept)
-        return
-    flags.refuse_options({"differing"}, "applies to judgments")
+    if is_qrels or is_run:
+        return is_qrels
+    what = what_is(source)
+    if what is None:
+        raise click.UsageError(f"is {source!r} a run, or judgments? Say --run or --qrels.")
+    return what is What.QRELS
+
+
+def _read_qrels(
+    sources: Sequence[str],
+    only: Sequence[str],
+    without: Sequence[str],
+    differing: DifferingGrades,
+    kept: Judging,
+    data: DataOptions,
+) -> Qrels:
+    """Read judgments, merge them, and choose the queries that other files name."""
+    judgments, *others = (data.read_qrels(source, kept.duplicates) for source in sources)
+    if others:
+        judgments = judgments.merge(*others, differing=differing)
+    for path in only:
+        judgments = _of_queries(judgments, path, keeps=True)
+    for path in without:
+        judgments = _of_queries(judgments, path, keeps=False)
+    return judgments
+
+
+def _read_run(
+    sources: Sequence[str], only: Sequence[str], without: Sequence[str], data: DataOptions
+) -> Run:
+    """Read runs, join them, and choose the rows that other files name."""
     columns, names = None, COLUMNS["doc"].lists[What.EXCLUDED]
     if without and any(plain_name(name) in names for name in data.columns or ()):
         columns, data = data.columns, replace(data, columns=None)
-    run, *others_of = (data.read_runs([one], says_order=True)[0] for one in (source, *merge))
-    for other in others_of:
+    run, *others = (data.read_runs([source], says_order=True)[0] for source in sources)
+    for other in others:
         run |= other
     for path in only:
         run = run.only(**_named(path))
@@ -128,8 +154,7 @@ def command(
         ids = _named(path)
         run = run.without(**ids, columns=columns if ids.get("docs") == path else None)
         say_notes([run.rows.notes[-1].of(path)])
-    run = run if top is None else run.top(top, duplicates=kept.duplicates)
-    _write_run(run, target, format, kept)
+    return run
 
 
 def _write_qrels(judgments: Qrels, target: str, form: Any, kept: Judging) -> None:

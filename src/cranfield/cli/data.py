@@ -22,8 +22,8 @@ from cranfield.formats import both_rows_of
 from cranfield.formats.block import Duplicates, Errors, Keep
 from cranfield.formats.columns import ColumnsLike, What
 from cranfield.formats.files import names_of, stem_of
-from cranfield.formats.header import columns_for
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import columns_for
 from cranfield.lazy import cached_property
 from cranfield.measures import known_as, parse_all
 from cranfield.options import Options, level, option, options_of
@@ -93,8 +93,7 @@ class DataOptions(Options):
     )
 
     map_docs: str | None = option(
-        None,
-        "A table of two columns, chunk and document: the chunks of a run become documents.",
+        None, "A table of two columns, chunk and document: the chunks of a run become documents."
     )
     map_docs_pattern: str | None = option(
         None,
@@ -107,8 +106,7 @@ class DataOptions(Options):
         "sum of all scores.  [default: first]",
     )
     map_qrels: bool = option(
-        False,
-        "The judgments are of chunks, too: a document has the highest grade of its chunks.",
+        False, "The judgments are of chunks, too: a document has the highest grade of its chunks."
     )
 
     span_pattern: str | None = option(

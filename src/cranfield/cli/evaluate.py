@@ -95,8 +95,7 @@ inputs_options = flags.gathered(
         "qrels": flags.argument(required=False, metavar="QRELS"),
         "runs": flags.argument(nargs=-1, metavar="RUN..."),
         "names": flags.measures(
-            "What to compute (trec_eval's, ranx's and ir_measures' names work)",
-            DEFAULT_MEASURES,
+            "What to compute (trec_eval's, ranx's and ir_measures' names work)", DEFAULT_MEASURES
         ),
         "rel": flags.rel(),
         "listed": grades_options,

@@ -143,10 +143,7 @@ def _in_short(sentence: str) -> str:
 
 
 def command(
-    name: str,
-    group: click.Group | None = None,
-    cls: type[click.Command] = Command,
-    **how: Any,
+    name: str, group: click.Group | None = None, cls: type[click.Command] = Command, **how: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Make a function a command, of a group or alone, with the parameters of its signature."""
 

@@ -75,6 +75,15 @@ def _files_beside(baseline: str | None, several: Several) -> list[str]:
     return files
 
 
+_RANGE = flags.checked(
+    _ends,
+    group="Statistics",
+    type=str,
+    metavar="LOW,HIGH",
+    help="The least and the greatest score that a query may have.  [default: the measure's own]",
+)
+
+
 @flags.command("gate")
 def command(
     qrels: str = flags.argument(),
@@ -105,14 +114,7 @@ def command(
         undecided=_UNDECIDED,
     ),
     families: list[ComparingOptions] = flags.families("gate"),
-    range: tuple[float, float] | None = flags.checked(  # noqa: A002 - the option's name
-        _ends,
-        group="Statistics",
-        type=str,
-        metavar="LOW,HIGH",
-        help="The least and the greatest score that a query may have.  "
-        "[default: the measure's own]",
-    ),
+    range: tuple[float, float] | None = _RANGE,  # noqa: A002 - the option's name
     rel: float | None = flags.rel(),
     query_texts: str | None = query_texts_option,
     judging: Judging = judging_options,

@@ -24,6 +24,7 @@ from cranfield.comparison.score_columns import (
     columns_of,
     given_columns,
     known_measure,
+    named_texts,
     without_number,
 )
 from cranfield.comparison.settings import Alignment, Missing
@@ -37,7 +38,7 @@ from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
 from cranfield.formats.small.score_files import GREATEST, no_score
 from cranfield.lazy import cached_property
-from cranfield.measures import Measure, parse_all
+from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
 from cranfield.render.numbers import some
@@ -223,9 +224,7 @@ def _scores(
         qrels, runs = [qrels, runs], None  # two systems, as a table and its copy are
     if runs is not None:
         judged, named, measures = arranged(
-            *(qrels, runs, measures, None),
-            columns=reading.columns,
-            duplicates=judging.duplicates,
+            *(qrels, runs, measures, None), columns=reading.columns, duplicates=judging.duplicates
         )
         both = judged, named
     elif not _is_read_once(qrels):
@@ -312,9 +311,8 @@ def _evaluated(
     if not wanted:
         raise MeasureError("there is no measure of numbers to compare")
     # The share judged is unknown for judgments in groups, and for lists of relevant documents.
-    shares = (
-        [] if judgments.in_groups or not judgments.graded else list(map(judged_measure, wanted))
-    )
+    is_known = judgments.graded and not judgments.in_groups
+    shares = list(map(judged_measure, wanted)) if is_known else []
     every = list(dict.fromkeys([*wanted, *shares]))
     systems = score_runs(judgments, named, every, how)
     for name, scores in systems.items():
@@ -337,27 +335,8 @@ def _evaluated(
     source = Evaluated(judgments, named, systems)
     n = len(dict.fromkeys(wanted))  # without the shares
     return replace(
-        found,
-        measures=found.measures[:n],
-        values=found.values[:n],
-        source=source,
-        judged=judged,
+        found, measures=found.measures[:n], values=found.values[:n], source=source, judged=judged
     )
-
-
-def named_texts(measures: MeasuresLike) -> list[str]:
-    """Return the canonical texts of measures; an unknown name is kept: a file may have it."""
-    if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
-        measures = [measures]
-    texts: list[str] = []
-    for measure in measures:
-        try:
-            texts += map(str, [measure] if isinstance(measure, Measure) else parse_all(measure))
-        except MeasureError:
-            if not isinstance(measure, str):
-                raise
-            texts.append(measure)
-    return texts
 
 
 # Notes on the queries of each run, which are those of all here, and on its options.

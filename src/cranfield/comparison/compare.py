@@ -11,7 +11,6 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.anova import randomised_tukey, tukey
 from cranfield.comparison.cells import Cell, Comparisons, Queries, columns_of_units, result_of
-from cranfield.comparison.comparing import JoiningOptions
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.corrections import CORRECTIONS
 from cranfield.comparison.corrections import corrected as adjusted
@@ -20,28 +19,18 @@ from cranfield.comparison.flips import Paired
 from cranfield.comparison.pair_tests import Tested, pairs_tested
 from cranfield.comparison.randomization import step_down
 from cranfield.comparison.remarks import DRAWN
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    Correction,
-    Settings,
-    SettingsOptions,
-)
+from cranfield.comparison.settings import Alignment, Correction, Settings
 from cranfield.data.judging import Judging
 from cranfield.extensions import entry_names, load_entry, load_families
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
-from cranfield.options import refuse_others, takes
+from cranfield.options import keywords, refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.slices import Slice, slices_of
 
 FAMILIES = load_families("compare")
-
-
-class CompareOptions(SettingsOptions, JoiningOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `compare`, as keywords."""
 
 
 @watched
@@ -52,7 +41,7 @@ def compare(
     measures: MeasuresLike | None = None,
     *_more: Never,
     slices: Any = None,
-    **options: Unpack[CompareOptions],
+    **options: "Unpack[keywords.Compare]",
 ) -> Comparison:
     """Compare systems over the same queries: differences, how sure they are, and where they are.
 

@@ -1,7 +1,7 @@
 """ComparingOptions: how options of an extension change what is compared."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self
 
 from cranfield.options import Options
 
@@ -44,17 +44,3 @@ class ComparingOptions(Options):
     def gate_recipe(self) -> dict[str, Any]:
         """Return what is needed to repeat a gate."""
         return {}
-
-
-class UnitOptions(TypedDict, total=False):
-    """The options of extensions that say which queries belong together, as keywords."""
-
-    clusters: Any | None
-    cluster_by: str | None
-
-
-class JoiningOptions(UnitOptions, total=False):
-    """The same, and those that say which runs belong together."""
-
-    groups: Any | None
-    deterministic: Sequence[str]

@@ -20,8 +20,8 @@ from typing import Any, Never, Unpack
 
 import numpy as np
 
-from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of, named_texts
-from cranfield.comparison.comparing import ComparingOptions, JoiningOptions
+from cranfield.comparison.alignment import DEFAULT_MEASURES, Aligned, align, hash_of
+from cranfield.comparison.comparing import ComparingOptions
 from cranfield.comparison.effects import FEW, doubt_of, skewness
 from cranfield.comparison.flips import MANY
 from cranfield.comparison.margins import Contrast, Margin, contrast_of, exceeds, over_all
@@ -35,12 +35,8 @@ from cranfield.comparison.noninferiority import (
 from cranfield.comparison.remarks import on_its_mean, up_to
 from cranfield.comparison.result import listed
 from cranfield.comparison.scale import cut, is_geometric
-from cranfield.comparison.settings import (
-    Alignment,
-    AlignmentOptions,
-    GateSettings,
-    GateSettingsOptions,
-)
+from cranfield.comparison.score_columns import named_texts
+from cranfield.comparison.settings import Alignment, GateSettings
 from cranfield.comparison.significance import TIE, Moments
 from cranfield.comparison.thresholds import WORST, Threshold, by_measure, thresholds_of
 from cranfield.comparison.verdict import Change, Gate, Verdict
@@ -48,20 +44,14 @@ from cranfield.data.judging import Judging
 from cranfield.errors import InputError, OptionError
 from cranfield.extensions import load_families
 from cranfield.notes import Note, warn_of
-from cranfield.options import refuse_others, takes
+from cranfield.options import keywords, refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.render.numbers import number_of, or_none, queries_of
 from cranfield.scoring.arguments import Reading, may_be_measures
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike, refuse_mapping
+from cranfield.scoring.evaluate import MeasuresLike, refuse_mapping
 from cranfield.scoring.sides import hold_both
 
 FAMILIES = load_families("gate")
-
-
-class GateOptions(GateSettingsOptions, JoiningOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `gate`, as keywords."""
-
-    trained_again: bool
 
 
 @watched
@@ -73,7 +63,7 @@ def gate(
     *_more: Never,
     baseline: str | None = None,
     margin: float | str | None = None,
-    **options: Unpack[GateOptions],
+    **options: "Unpack[keywords.Gate]",
 ) -> Gate:
     """Judge whether systems are not worse than a baseline by more than a margin, or good enough.
 
@@ -142,48 +132,43 @@ def gate(
     if measures is None and may_be_measures(runs) and hold_both([qrels], options.get("columns")):
         measures, runs = runs, None  # a table of both sides needs no run beside it
     least = by_measure(settings.at_least)
-    stated = _stated(baseline, margin, measures, least)
-    of_margin = None  # all that were saved
-    if measures is not None or (runs is not None and least):
-        of_margin = named_texts(DEFAULT_MEASURES if measures is None else measures)
-    of_margin = of_margin if stated is not None else []
-    asked = None if of_margin is None else list(dict.fromkeys([*of_margin, *least]))
+    most_loss = _margin_of(baseline, margin, measures, least)
+    compared: list[str] | None = []  # None: all that were saved
+    if most_loss is not None and (measures is not None or (runs is not None and least)):
+        compared = named_texts(DEFAULT_MEASURES if measures is None else measures)
+    elif most_loss is not None:
+        compared = None
+    asked = None if compared is None else list(dict.fromkeys([*compared, *least]))
     aligned = align(
         *(qrels, runs, asked, Alignment.of(options), Judging.of(options), Reading.of(options)),
         families,
     )
-    has_limits = stated is not None or settings.limit
     for family in families:
+        has_limits = most_loss is not None or settings.limit
         aligned = family.prepare_gate(aligned, has_limits=has_limits)
     aligned.units.check(settings)
-    others = list(aligned.names)
+    names = list(aligned.names)
     notes: list[Note] = []
     contrasts: list[Contrast] = []
     verdicts: list[Verdict] = []
-    if stated is not None:
+    if most_loss is not None:
         baseline = aligned.baseline(baseline)
-        others.remove(baseline)
-        if not others:
+        names.remove(baseline)
+        if not names:
             raise InputError(f"the baseline {baseline} is the only system: add one to judge")
         contrasts = [
-            contrast_of(aligned, measure, baseline, stated, settings.range, settings.gate_test)
+            contrast_of(aligned, measure, baseline, most_loss, settings.range, settings.gate_test)
             for measure in aligned.measures
-            if of_margin is None or measure in of_margin
+            if compared is None or measure in compared
         ]
-        tested = [hold(one, settings) for one in contrasts]
-        verdicts = [
-            _verdict(of_measure, contrast, i, system, settings, aligned.query_ids)
-            for i, system in enumerate(others)
-            for of_measure, contrast in zip(tested, contrasts, strict=True)
-        ]
+        verdicts = _verdicts(contrasts, names, settings, aligned.query_ids)
         notes += _notes(verdicts, baseline, contrasts, settings)
-    thresholds, said = thresholds_of(aligned, least, others, settings)
-    notes += [one for one in said if one not in notes]
+    thresholds, of_thresholds = thresholds_of(aligned, least, names, settings)
+    notes += [note for note in of_thresholds if note not in notes]
     notes += [*_by_student(verdicts, thresholds), *aligned.notes]
     warn_of(notes)
-    ranges = {one.measure: list(one.range) for one in contrasts if one.range is not None}
     recipe = {"margin": margin, "at_least": least}
-    recipe |= _recipe(aligned, settings, families, ranges)
+    recipe |= _recipe(aligned, settings, families, contrasts)
     return Gate(tuple(verdicts), baseline, settings, tuple(notes), recipe, tuple(thresholds))
 
 
@@ -191,7 +176,7 @@ def _recipe(
     aligned: Aligned,
     settings: GateSettings,
     families: Iterable[ComparingOptions],
-    ranges: Mapping[str, list[float]],
+    contrasts: Sequence[Contrast],
 ) -> dict[str, Any]:
     """Return what is needed to repeat a gate, apart from the margin and the thresholds."""
     ids, units = aligned.query_ids, aligned.units
@@ -205,7 +190,7 @@ def _recipe(
         "flips": drawn.looked_at if drawn else None,
         "exact": drawn.exact if drawn else None,
         "seed": settings.seed,
-        "ranges": ranges,
+        "ranges": {one.measure: list(one.range) for one in contrasts if one.range},
         "bets": settings.gate_test.bets,
         "n_queries": len(ids),
         "n_clusters": units.n_groups,
@@ -215,11 +200,8 @@ def _recipe(
     }
 
 
-def _stated(
-    baseline: str | None,
-    margin: object,
-    measures: MeasuresLike | None,
-    least: Mapping[str, float],
+def _margin_of(
+    baseline: str | None, margin: object, measures: MeasuresLike | None, least: Mapping[str, float]
 ) -> Margin | None:
     """Return the margin, None if there is none and no baseline; OptionError for half of it."""
     if baseline is not None:
@@ -246,72 +228,94 @@ def _stated(
     return None
 
 
+def _verdicts(
+    contrasts: Sequence[Contrast],
+    names: Sequence[str],
+    settings: GateSettings,
+    query_ids: Sequence[str],
+) -> list[Verdict]:
+    """Return a verdict on each system, which have these names, under each measure."""
+    tests = [(contrast, hold(contrast, settings)) for contrast in contrasts]
+    return [
+        _verdict(test, contrast, i, name, settings, query_ids)
+        for i, name in enumerate(names)
+        for contrast, test in tests
+    ]
+
+
 def _verdict(
-    tested: Held,
+    test: Held,
     contrast: Contrast,
     i: int,
-    system: str,
+    name: str,
     settings: GateSettings,
     query_ids: Sequence[str],
 ) -> Verdict:
-    n, sd = tested.moments.n, or_none(tested.moments.sd[i])
-    units, few = tested.of_units.n, int(tested.changed[i])  # what is tested
+    """Return the verdict on the system at a place of the contrast, by the test of all of them."""
     changed = int(np.count_nonzero(contrast.differs[:, i]))
-    margin, any_number = contrast.margin, settings.gate_test.any_number
-    outcome = outcome_of(tested, i, settings)
+    outcome = outcome_of(test, i, settings)
     if not changed and contrast.at_worst:  # for example, with judgments of other documents
         outcome = "UNDECIDED"
     # A margin may be larger only where the baseline cannot be worse.
-    most = max(contrast.most, margin)
-    lower, upper = cut(tested.lower[[i]], tested.upper[[i]], -most, most)
-    p = tested.p_above[0, i]
+    most = max(contrast.most, contrast.margin)
+    lower, upper = cut(test.lower[[i]], test.upper[[i]], -most, most)
+    p = test.p_above[0, i]
     if settings.equivalence:
-        p = np.maximum(p, tested.p_below[2, i])
+        p = np.maximum(p, test.p_below[2, i])
     # Where nothing differs, only a test for any number of differences has a result.
-    silent = not changed and not any_number
-    needed = None
-    if outcome == "UNDECIDED" and changed and sd is not None and not any_number:
-        # With fewer, too few queries would differ.
-        differing = math.ceil(FEW * units / few) if few < FEW else 0
-        added = [(float(one.variance[i]), float(one.degrees[i])) for one in contrast.added]
-        needed = queries_to_pass(settings, margin, float(tested.of_units.sd[i]), added)
-        if needed is not None:
-            needed = max(needed, differing)
-            needed = needed if contrast.units.n_groups is None else math.ceil(needed * n / units)
-    kept = settings.changes
-    if kept is None and few < FEW:
-        kept = changed
-    elif kept is None:
-        kept = 0 if outcome == "PASS" else WORST
+    silent = not changed and not settings.gate_test.any_number
+    columns = contrast.units.columns(test.of_units, test.moments, test.changed)
+    n_changes = settings.changes
+    if n_changes is None and test.changed[i] < FEW:
+        n_changes = changed
+    elif n_changes is None:
+        n_changes = 0 if outcome == "PASS" else WORST
     return Verdict(
-        system=system,
+        system=name,
         measure=contrast.measure,
         outcome=outcome,
-        better=bool(tested.above[1, i]) and not silent,
-        worse=bool(tested.below[1, i]) and not silent,
-        n=n,
+        better=bool(test.above[1, i]) and not silent,
+        worse=bool(test.below[1, i]) and not silent,
+        n=test.moments.n,
         changed=changed,
         mean=over_all(contrast.known, contrast.scores[:, i]),
         baseline_mean=contrast.base_mean,
-        difference=float(tested.moments.mean[i]) + 0.0,
-        sd=sd,
-        margin=margin,
+        difference=float(test.moments.mean[i]) + 0.0,
+        sd=or_none(test.moments.sd[i]),
+        margin=contrast.margin,
         lower=None if silent else or_none(lower[0]),
         upper=None if silent else or_none(upper[0]),
         p=None if silent else or_none(p),
-        p_worse=None if silent else or_none(tested.p_below[1, i]),
-        queries_needed=needed,
+        p_worse=None if silent else or_none(test.p_below[1, i]),
+        queries_needed=_needed(test, contrast, i, settings) if outcome == "UNDECIDED" else None,
         turned=not contrast.rising,
         scale="ratio" if is_geometric(contrast.known) else "difference",
-        method=tested.method[i],
-        changes=_changes(contrast, i, query_ids, kept),
+        method=test.method[i],
+        changes=_changes(contrast, i, query_ids, n_changes),
         **{
             name: listed(column)[i] if isinstance(column, np.ndarray) else column
-            for name, column in contrast.units.columns(
-                tested.of_units, tested.moments, tested.changed
-            ).items()
+            for name, column in columns.items()
         },
     )
+
+
+def _needed(test: Held, contrast: Contrast, i: int, settings: GateSettings) -> int | None:
+    """Return how many queries a system as good as the baseline needs to pass, if that is known.
+
+    They are not known where nothing differs, or for a test of any number of differences.
+    """
+    n_units, n_changed = test.of_units.n, int(test.changed[i])
+    no_sd = or_none(test.moments.sd[i]) is None
+    if no_sd or settings.gate_test.any_number or not contrast.differs[:, i].any():
+        return None
+    added = [(float(one.variance[i]), float(one.degrees[i])) for one in contrast.added]
+    needed = queries_to_pass(settings, contrast.margin, float(test.of_units.sd[i]), added)
+    if needed is None:
+        return None
+    if n_changed < FEW:  # with fewer queries, too few would differ
+        needed = max(needed, math.ceil(FEW * n_units / n_changed))
+    in_clusters = contrast.units.n_groups is not None
+    return math.ceil(needed * test.moments.n / n_units) if in_clusters else needed
 
 
 def _changes(contrast: Contrast, i: int, query_ids: Sequence[str], most: int) -> tuple[Change, ...]:

@@ -34,12 +34,7 @@ class GateTest:
         """Return what it has to know of scores that are compared with a number."""
 
     def limits(
-        self,
-        gains: Floats,
-        bounds: Floats,
-        reach: Any,
-        alpha: float,
-        weights: Floats | None,
+        self, gains: Floats, bounds: Floats, reach: Any, alpha: float, weights: Floats | None
     ) -> Limits | None:
         """Return the limits of mean gains, and p-values; None: sign flips or t give them.
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Unpack
 
-from cranfield.comparison.comparing import UnitOptions
-from cranfield.comparison.level import Level, LevelOptions
+from cranfield.comparison.level import Level
 from cranfield.comparison.mean_interval import mean_intervals, on_intervals
 from cranfield.comparison.remarks import of_few
 from cranfield.comparison.score_columns import columns_of, known_measure, without_number
@@ -14,7 +13,7 @@ from cranfield.errors import InputError
 from cranfield.extensions import load_families
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
-from cranfield.options import refuse_others, takes
+from cranfield.options import keywords, refuse_others, takes
 from cranfield.render.numbers import interval, number, percent, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, table_of
@@ -85,12 +84,8 @@ class Intervals(Shown):
         }
 
 
-class IntervalOptions(UnitOptions, LevelOptions, total=False):
-    """The options of `intervals`, as keywords."""
-
-
 @takes(Level, *FAMILIES)
-def intervals(scores: Scores | Systems, **options: Unpack[IntervalOptions]) -> Intervals:
+def intervals(scores: Scores | Systems, **options: "Unpack[keywords.Intervals]") -> Intervals:
     """Return the means of scores, each with its own confidence interval.
 
     The interval is Student's, of the queries as a sample of queries like these; with `clusters`,

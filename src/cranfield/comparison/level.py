@@ -1,7 +1,6 @@
 """The level of tests and intervals, as an option."""
 
 from dataclasses import dataclass
-from typing import TypedDict
 
 from cranfield.options import Options, option, share
 
@@ -17,15 +16,3 @@ class Level(Options):
     """The level of intervals."""
 
     alpha: float = option(*ALPHA)
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class LevelOptions(TypedDict, total=False):
-    """The options of Level, as keywords of a function."""
-
-    alpha: float
-
-
-# ---- end

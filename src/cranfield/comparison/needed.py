@@ -14,18 +14,130 @@ the variance of a mean, and no number of queries makes up for too few runs.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.settings import Added, Design, count_from
+from cranfield.comparison.level import ALPHA
+from cranfield.comparison.settings import count_from
 from cranfield.errors import OptionError
-from cranfield.options import checked
+from cranfield.options import Options, checked, number, option, share
 
 MOST_QUERIES = 1_000_000_000
 _POINTS = 16  # of Gauss's rule, for each variance
 _Size = TypeVar("_Size", int, float)
+
+
+Added = Sequence[tuple[float, float]]  # variances of a mean, each with its degrees of freedom
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Options):
+    """The goal of an experiment: one of effect, difference, width and margin."""
+
+    effect: float | None = option(
+        None, "The effect to be found: a mean difference divided by its sd.", number()
+    )
+    difference: float | None = option(None, "The mean difference to be found; needs sd.", number())
+    width: float | None = option(
+        None,
+        "How wide the confidence interval of the mean difference may be expected to be, from end "
+        "to end; needs sd (Sakai 2016).",
+        number(),
+    )
+    margin: float | None = option(
+        None,
+        "The margin of a one-sided test that a system is not worse, for a system as good as the "
+        "baseline; needs sd.",
+        number(),
+    )
+    sd: float | None = option(
+        None,
+        "The standard deviation of the queries' differences, from earlier experiments (the square "
+        "root of twice the residual variance of Sakai's two-way analysis).",
+        number(0),
+    )
+    power: float = option(
+        0.8, "How likely the difference is to be found, or the system to pass.", share()
+    )
+    alpha: float = option(*ALPHA)
+    cluster_size: int | None = option(
+        None,
+        "How many queries depend on one another, as those of one session: the size of a cluster. "
+        "Needs icc.",
+        count_from(1),
+    )
+    icc: float | None = option(
+        None,
+        "The intraclass correlation: how much the differences of a cluster's queries correlate, "
+        "from 0 (independent) to 1 (the same). Needs cluster_size.",
+        number(0, 1),
+    )
+
+    seeds: int | None = option(
+        None, "How many runs each system has, with different seeds. Needs seed_sd.", count_from(2)
+    )
+    seed_sd: float | None = option(
+        None,
+        "The sd of the means of a system's runs. It is in the unit of sd; the question is then one "
+        "of training the systems again, with other seeds.",
+        number(0),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seeds is not None and self.seed_sd is None:
+            raise OptionError(
+                f"seeds={self.seeds} needs seed_sd, the standard deviation of the means of a "
+                "system's runs (--seed-sd)"
+            )
+        if (self.cluster_size is None) != (self.icc is None):
+            raise OptionError("state cluster_size and icc together (--cluster-size, --icc)")
+
+    @property
+    def each(self) -> int:
+        """How many queries each cluster has; 1 without clusters."""
+        return self.cluster_size or 1
+
+    @property
+    def design_effect(self) -> float:
+        """How much larger the variance of a mean is than that of independent queries.
+
+        1 + (m - 1) icc for clusters of m queries (Kish, Survey Sampling, 1965).
+        """
+        return 1 + (self.each - 1) * (self.icc or 0.0)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of a cluster's mean, in those of a query's difference."""
+        return math.sqrt(self.design_effect / self.each)
+
+    @property
+    def added(self) -> Added:
+        """What the seeds of two systems add to the variance of a mean difference."""
+        if self.seeds is None or not self.seed_sd:
+            return ()
+        return ((self.seed_sd**2 / self.seeds, self.seeds - 1),) * 2
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """The goals that are stated, by name: effect, difference, width, margin."""
+        names = ("effect", "difference", "width", "margin")
+        return {name: vars(self)[name] for name in names if vars(self)[name] is not None}
+
+    def check_power(self) -> None:
+        """Raise OptionError for a power that is not above alpha, the power of chance."""
+        if self.power <= self.alpha:
+            raise OptionError(
+                f"power={self.power!r}: expected more than alpha={self.alpha!r}, chance's power"
+            )
+
+    def check_sd(self) -> None:
+        """Raise OptionError for differences of queries that do not vary."""
+        if self.sd == 0:
+            raise OptionError("sd=0: expected a number above 0: the differences of queries vary")
 
 
 def n_clusters_of(n_queries: int, design: Design) -> int:
@@ -72,12 +184,7 @@ def detectable(
     """
     n_queries = checked("n_queries", n_queries, count_from(2))
     design = Design(
-        power=power,
-        alpha=alpha,
-        cluster_size=cluster_size,
-        icc=icc,
-        seeds=seeds,
-        seed_sd=seed_sd,
+        power=power, alpha=alpha, cluster_size=cluster_size, icc=icc, seeds=seeds, seed_sd=seed_sd
     )
     design.check_power()
     mean = mean_of(n_clusters_of(n_queries, design), design)

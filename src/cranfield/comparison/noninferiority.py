@@ -11,9 +11,9 @@ from cranfield.arrays.ranked import Bools, Floats, Ints
 from cranfield.comparison.edgeworth import limits_agree
 from cranfield.comparison.effects import FEW
 from cranfield.comparison.flips import MANY, Flips, Paired
-from cranfield.comparison.needed import MOST_QUERIES, queries_for
+from cranfield.comparison.needed import MOST_QUERIES, Added, Design, queries_for
 from cranfield.comparison.randomization import one_sided
-from cranfield.comparison.settings import Added, Design, GateSettings
+from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import TIE, AddedVariance, Moments, fieller, student
 from cranfield.comparison.units import EACH_QUERY, Units
 

@@ -198,10 +198,7 @@ def _known(drawn: Drawn, bound: Floats) -> _Known:
 
 
 def _with_ends(
-    sample: Sample,
-    known: _Known,
-    student: tuple[Floats, Floats, Bools],
-    settings: Settings,
+    sample: Sample, known: _Known, student: tuple[Floats, Floats, Bools], settings: Settings
 ) -> Tested:
     """Return tests with intervals: where Student's does not agree, both p and ends by all flips."""
     (p, error, method), (low, high, near) = known, student

@@ -152,11 +152,7 @@ def _greatest(values: Floats, k: int) -> float:
 
 
 def one_sided(
-    differences: Floats,
-    bounds: Floats,
-    flips: Flips,
-    alpha: float,
-    weights: Floats | None = None,
+    differences: Floats, bounds: Floats, flips: Flips, alpha: float, weights: Floats | None = None
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Test mean differences against bounds from either side.
 

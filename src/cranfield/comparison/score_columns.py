@@ -18,9 +18,10 @@ from cranfield.errors import DuplicateError, InputError, MeasureError, printable
 from cranfield.formats.frames import is_table
 from cranfield.formats.identifiers import as_text
 from cranfield.formats.small.score_files import ScoreRows, file_name_of, score_rows, system_rows
-from cranfield.measures import Measure, parse
+from cranfield.measures import Measure, parse, parse_all
 from cranfield.notes import Note
 from cranfield.render.numbers import some
+from cranfield.scoring.evaluate import MeasuresLike
 from cranfield.scoring.scores import Scores, Systems
 
 # {(measure, system): (query ids, values (n_queries,))}. A measure is its canonical text, or, if it
@@ -37,6 +38,21 @@ def spelled(measure: str | Measure, names: Collection[str]) -> str:
     """
     text = str(measure)
     return text if text in names or isinstance(measure, Measure) else str(parse(text))
+
+
+def named_texts(measures: MeasuresLike) -> list[str]:
+    """Return the canonical texts of measures; an unknown name is kept: a file may have it."""
+    if isinstance(measures, str | Measure) or not isinstance(measures, Iterable):
+        measures = [measures]
+    texts: list[str] = []
+    for measure in measures:
+        try:
+            texts += map(str, [measure] if isinstance(measure, Measure) else parse_all(measure))
+        except MeasureError:
+            if not isinstance(measure, str):
+                raise
+            texts.append(measure)
+    return texts
 
 
 def given_columns(data: Any, alignment: Alignment) -> Given:

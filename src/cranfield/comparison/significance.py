@@ -261,12 +261,7 @@ def bootstrap_test(
 
 
 def bca_interval(
-    paired: Paired,
-    moments: Moments,
-    alpha: float,
-    *,
-    resamples: int = FLIPS,
-    seed: int = SEED,
+    paired: Paired, moments: Moments, alpha: float, *, resamples: int = FLIPS, seed: int = SEED
 ) -> tuple[Floats, Floats]:
     """Return the ends of the bias-corrected and accelerated bootstrap interval of each difference.
 

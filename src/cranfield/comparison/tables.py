@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from cranfield.comparison.effects import FEW
 from cranfield.comparison.judged_share import of_unjudged, on_judged
+from cranfield.comparison.method import method_of, sure_by, told_by
 from cranfield.comparison.result import Change, Outcome, Pair, Result, System
 from cranfield.comparison.sequential import CLEAR
 from cranfield.comparison.settings import Settings
@@ -16,7 +17,6 @@ from cranfield.notes import Note, around, merged
 from cranfield.render.numbers import (
     interval,
     number,
-    number_of,
     percent,
     probability,
     queries_of,
@@ -27,23 +27,6 @@ from cranfield.render.table import Column, Table, legend, wanted
 
 MARKS = {"better": "^", "worse": "v", None: " "}
 _WIDEST_MATRIX = 12  # systems
-TESTS = {
-    "randomization": "randomization test, two-sided",
-    "t": "t-test, two-sided",
-    "wilcoxon": "Wilcoxon's signed-rank test, two-sided",
-    "sign": "sign test, two-sided",
-    "bootstrap": "studentised bootstrap test, two-sided",
-    "bayes": "Bayesian estimate",
-}
-CORRECTIONS = {
-    "holm": "Holm",
-    "maxt": "maxT",
-    "tukey": "Tukey",
-    "rtukey": "r. Tukey",
-    "bonferroni": "Bonferroni",
-    "bh": "BH",
-    "by": "BY",
-}
 _INTERVALS = {
     "randomization": "the values that the test does not reject",
     "t": "by Student's t",
@@ -132,7 +115,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         "better than",
         lambda one: _n_told(one, "better"),
         "better than, worse than: the number of systems that it differs from significantly, by "
-        f"{_sure_by(first, settings)}.",
+        f"{sure_by(first, settings)}.",
         all_pairs,
     )
     yield Column(
@@ -142,7 +125,8 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         all_pairs,
     )
     if settings.baseline is not None and several:
-        yield from _of_pairs(results, settings)
+        yield from _test_columns(results, settings)
+        yield from _effect_columns(results, settings)
     if first.systems[0].judged is not None:
         cutoff = parse(first.measure).cutoff
         name = str(Measure("Judged", cutoff))
@@ -161,69 +145,73 @@ def _n_told(line: _Line, outcome: Outcome) -> str:
     return str(sum(result.between(name, other)[1] == outcome for other in others))
 
 
-def _of_pairs(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
-    """Yield the columns of a system's pair with the baseline; the baseline's cells are empty."""
-    first = results[0]
-    pairs = [pair for result in results for pair in result.pairs]
-    bayes, by_ratio = settings.test == "bayes", first.by_ratio
-    p_corrected = told_by(first, settings)
-    rope = f"within {settings.rope:g} of 0" if settings.rope else "0"
-    rope = f"its logarithm {rope}" if by_ratio else rope
+def _pair_column(
+    heading: str, show: Callable[[Pair], str], meaning: str = "", *how: bool
+) -> Column:
+    """Return a column on a system's pair with the baseline; the baseline's cell is empty."""
+    return Column(heading, lambda line: "" if line.pair is None else show(line.pair), meaning, *how)
 
-    def column(heading: str, show: Callable[[Pair], str], meaning: str = "", *how: bool) -> Column:
-        return Column(
-            heading, lambda one: "" if one.pair is None else show(one.pair), meaning, *how
-        )
 
-    yield column("ratio" if by_ratio else "diff", _change, _of_difference(results, settings))
-    yield column(f"{percent(1 - settings.alpha)} interval", _ends)
-    yield column(
+def _test_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
+    """Yield the columns of the difference to the baseline, its interval and its p-values."""
+    has_p, p_corrected = settings.test != "bayes", told_by(results[0], settings)
+    heading = "ratio" if results[0].by_ratio else "diff"
+    yield _pair_column(heading, _change, _of_difference(results, settings))
+    yield _pair_column(f"{percent(1 - settings.alpha)} interval", _ends)
+    yield _pair_column(
         "p",
         lambda pair: _p(pair, pair.p),
         f"p: how often chance alone gives {_AS_LARGE.get(settings.test, 'a difference')} as large, "
         "in either direction.",
-        not bayes,
+        has_p,
     )
-    yield column(
+    yield _pair_column(
         p_corrected,
         lambda pair: _p(pair, pair.p_adjusted),
         f"{p_corrected}: corrected for all comparisons.",
-        not bayes and p_corrected != "p",
+        has_p and p_corrected != "p",
         True,  # on the line of p
     )
-    of_rope = bayes or settings.rope is not None
-    yield column(
+    has_rope = not has_p or settings.rope is not None
+    rope = f"within {settings.rope:g} of 0" if settings.rope else "0"
+    rope = f"its logarithm {rope}" if results[0].by_ratio else rope
+    yield _pair_column(
         "P(better)",
         lambda pair: number(pair.probability_better, 2),
         f"P: the probability that the true difference is better, the same ({rope}), worse.",
-        of_rope,
+        has_rope,
     )
-    yield column("P(same)", lambda pair: number(pair.probability_same, 2), "", of_rope)
-    yield column("P(worse)", lambda pair: number(pair.probability_worse, 2), "", of_rope)
-    yield column(
+    yield _pair_column("P(same)", lambda pair: number(pair.probability_same, 2), "", has_rope)
+    yield _pair_column("P(worse)", lambda pair: number(pair.probability_worse, 2), "", has_rope)
+
+
+def _effect_columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
+    """Yield the columns of how large a difference is, and of how many queries have one."""
+    first, pairs = results[0], [pair for result in results for pair in result.pairs]
+    yield _pair_column(
         "d_z",
         lambda pair: number(pair.d_z, 2),
         "d_z: the mean difference divided by the standard deviation of the queries' differences.",
     )
-    yield column(
+    yield _pair_column(
         "deff",
         lambda pair: number(pair.design_effect, 2),
         "deff: the design effect, by which the clusters change the variance of the difference.",
         first.units.n_groups is not None,
     )
-    yield column(
+    yield _pair_column(
         "changed",
         lambda pair: f"{pair.changed:,}",
         "changed: queries on which the two differ.",
         # Else W/T/L says it: their number is W + L, unless ties are wider than usual.
         any(pair.changed < FEW or pair.changed != pair.wins + pair.losses for pair in pairs),
     )
-    yield column(
+    yield _pair_column(
         "W/T/L",
         lambda pair: f"{pair.wins}/{pair.ties}/{pair.losses}",
         "W/T/L: queries on which the system is better, the same, worse.",
     )
-    yield column(
+    yield _pair_column(
         "unjudged",
         lambda pair: interval(pair.unjudged_low, pair.unjudged_high),
         of_unjudged(first),
@@ -280,43 +268,6 @@ def _queries(result: Result) -> str:
     return queries_of(len(result.query_ids), result.units.n_groups)
 
 
-def test_of(results: Sequence[Result], settings: Settings) -> str:
-    """Return the name of the test, with how its p-values were computed."""
-    said = TESTS[settings.test]
-    if settings.test in ("randomization", "wilcoxon"):
-        exact = [pair.exact for result in results for pair in result.pairs[:1]]
-        methods = {pair.method for result in results for pair in result.pairs}
-        most = "up to " if methods & {"sequential", "bound"} else ""
-        units = results[0].units.words
-        flips = "flips" if results[0].units.n_groups is None else f"flips of {units}"
-        drawn = f"{most}{settings.flips:,} {flips}, seed {settings.seed}"
-        drawn += f"; exact up to 20 {units}" if any(exact) else ""
-        said += f", exact: all {flips}" if all(exact) else f", {drawn}"
-    elif settings.test == "bootstrap":
-        said += f", {settings.flips:,} resamples, seed {settings.seed}"
-    return said
-
-
-def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
-    """Return the line that says how it was tested; more of it where slices differ."""
-    first = results[0]
-    said = [test_of(results, settings)]
-    if settings.test == "bayes" or settings.rope is not None:
-        said.append(f"the same: within {settings.rope or 0:g}")
-    if settings.test != "bayes":
-        over = number_of(first.comparisons, "comparison")
-        over += " in each slice" if first.label is not None else ""
-        over += " of all measures" if settings.family == "all" else ""
-        drawn = f", {settings.permutations:,} permutations" if settings.permutations else ""
-        how = CORRECTIONS.get(settings.correction)  # None of "none"
-        if told_by(first, settings) == "p" and first.comparisons == 1:
-            said.append(over)  # there is nothing to correct
-        else:
-            said.append(f"{how} over {over}{drawn}" if how else f"uncorrected, {over}")
-    said.append(f"alpha {settings.alpha:g}")
-    return ["; ".join(said)]
-
-
 def _of_difference(results: Sequence[Result], settings: Settings) -> str:
     """Return what the difference to the baseline is, and its interval."""
     first, level = results[0], percent(1 - settings.alpha)
@@ -342,32 +293,12 @@ def _on_marks(results: Sequence[Result], settings: Settings) -> Iterator[str]:
     """Yield what the marks mean, and what no mark means."""
     verdicts = [pair.verdict for result in results for pair in result.pairs]
     if settings.baseline is not None and any(verdicts):
-        yield f"^ better, v worse than {settings.baseline}: {_sure_by(results[0], settings)}."
+        yield f"^ better, v worse than {settings.baseline}: {sure_by(results[0], settings)}."
     if None in verdicts:
         where = "No mark" if any(verdicts) else "No system is marked"
         where = "Not found to differ" if settings.baseline is None else where
         yield f"{where}: no evidence of a difference, which is not evidence that there is none."
         yield from _power(results, settings)
-
-
-def tested_by(result: Result, settings: Settings) -> str:
-    """Return the test that marks pairs, and its condition."""
-    return f"{TESTS[settings.test]}; {_sure_by(result, settings)}"
-
-
-def _sure_by(result: Result, settings: Settings) -> str:
-    """Return the condition for a mark."""
-    if settings.test == "bayes":
-        return f"with a probability of at least {settings.sure:g}"
-    return f"{told_by(result, settings)} at most {settings.alpha:g}"
-
-
-def told_by(result: Result, settings: Settings) -> str:
-    """Return the name of the p-value that decides whether a pair differs: "p" if uncorrected."""
-    of_all = settings.correction in ("tukey", "rtukey")  # from all systems, never the same as p
-    if settings.correction == "none" or (result.comparisons <= 1 and not of_all):
-        return "p"
-    return f"p {CORRECTIONS[settings.correction]}"
 
 
 def _power(results: Sequence[Result], settings: Settings) -> Iterator[str]:

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cranfield.arrays.ranked import Floats, Ints
-from cranfield.comparison.alignment import Aligned, named_texts
+from cranfield.comparison.alignment import Aligned
 from cranfield.comparison.effects import FEW, doubt_of, n_uncommon, skewness
 from cranfield.comparison.margins import over_all, scores_range
 from cranfield.comparison.noninferiority import GateMethod, Held, Outcome, Question, hold
 from cranfield.comparison.remarks import on_its_mean
 from cranfield.comparison.scale import ends_of, is_geometric, logs
+from cranfield.comparison.score_columns import named_texts
 from cranfield.comparison.settings import GateSettings
 from cranfield.comparison.significance import Moments
 from cranfield.errors import MeasureError, OptionError

@@ -256,9 +256,8 @@ def _cases(found: Gate, shown: Callable[[Gate], str]) -> Iterator[Case]:
         else:
             name, said = one.stated, one.reason
             alone = replace(found, verdicts=(), thresholds=(one,))
-        passes = found.takes(one.outcome) == "PASS"
-        outcome: Ended = "passed" if passes else "failed"
-        if passes and one.outcome == "UNDECIDED":
+        outcome: Ended = "passed" if found.takes(one.outcome) == "PASS" else "failed"
+        if outcome == "passed" and one.outcome == "UNDECIDED":
             outcome = "skipped"
         yield Case(one.system, name, outcome, said, shown(alone))
 
@@ -309,11 +308,7 @@ def _columns(found: Gate) -> Iterator[Column]:
     yield Column("system", lambda one: one.system)
     yield Column("measure", lambda one: one.measure)
     yield Column("verdict", str, rule)
-    yield Column(
-        "changed",
-        lambda one: f"{one.changed:,}",
-        "" if in_clusters else rare,
-    )
+    yield Column("changed", lambda one: f"{one.changed:,}", "" if in_clusters else rare)
     yield Column(
         "clusters",
         lambda one: f"{one.changed_clusters:,}",
@@ -401,10 +396,8 @@ def _no_limit(found: Gate) -> str:
     if settings.gate_test.least_p(settings, n_units) > settings.alpha:
         few = "queries" if n_clusters is None else "clusters"
         few += ", or flips," if settings.test == "randomization" else ""
-        return (
-            f"-: no limit: too few {few} for a p of {settings.alpha:g} or less, for any "
-            "differences."
-        )
+        reason = f"-: no limit: too few {few} for a p of {settings.alpha:g} or less"
+        return f"{reason}, for any differences."
     return (
         "-: no limit: the baseline's scores vary so much that no share of its mean is ruled out "
         "on this side."
@@ -414,21 +407,21 @@ def _no_limit(found: Gate) -> str:
 def _title(found: Gate) -> list[str]:
     """Return the lines above the table: what is compared with what, and how."""
     recipe, settings = found.recipe, found.settings
-    level, how = _how(found)
     margin = str(recipe["margin"]).strip()
     of_all = queries_of(recipe["n_queries"], recipe["n_clusters"])
     share = f" ({margin})" if margin.endswith("%") else ""
     margins = {}
     for one in found.verdicts:
-        is_ratio = one.scale == "ratio"
-        size = f"a ratio of {math.exp(-one.margin):g}" if is_ratio else f"{one.margin:.4g}"
+        size = f"{one.margin:.4g}"
+        if one.scale == "ratio":
+            size = f"a ratio of {math.exp(-one.margin):g}"
         said = f"{one.measure} {number(one.baseline_mean)}, margin {size}{share}"
         if settings.gate_test.needs_range:
             low, high = recipe["ranges"][one.measure]
             said += f", scores from {low:g} to {high:g}"
         margins[one.measure] = said
     return [
-        f"Differences from {found.baseline}, {of_all}, {level}, {how}",
+        f"Differences from {found.baseline}, {of_all}, {', '.join(_how(found))}",
         f"{found.baseline}: {'; '.join(margins.values())}",
     ]
 
@@ -436,9 +429,9 @@ def _title(found: Gate) -> list[str]:
 def _how(found: Gate) -> tuple[str, str]:
     """Return the level of the limits, and the test."""
     settings = found.settings
-    how = "t test" if settings.test == "t" else settings.gate_test.title
-    if settings.test == "t" and found.verdicts:
-        how = "paired t test"
+    how = settings.gate_test.title
+    if settings.test == "t":
+        how = "paired t test" if found.verdicts else "t test"
     if found.recipe.get("trained_again"):
         how += " that allows for other seeds"
     if settings.test == "randomization":

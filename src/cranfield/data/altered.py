@@ -5,65 +5,34 @@ Each is read once, block by block, and what is kept is held in memory. Nothing i
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 
-from cranfield.arrays.byte_strings import keyed
-from cranfield.arrays.ids import Ids, Places, ids_of
-from cranfield.arrays.ranked import Bools, Floats, Ints
-from cranfield.arrays.slots import Slots
+from cranfield.arrays.ids import Ids
+from cranfield.arrays.ranked import Bools
 from cranfield.data.documents import Documents
 from cranfield.data.judging import Judging, Ties
+from cranfield.data.named_ids import NamedDocuments, named_documents, named_queries
 from cranfield.data.order import Grouped, grouped, placed
+from cranfield.data.reranked import Rest, break_ties, rerank
 from cranfield.data.run_notes import duplicates_of, no_common_query
-from cranfield.errors import InputError, NothingSharedError, OptionError, one_of, printable
-from cranfield.formats import rows_of
+from cranfield.errors import InputError, OptionError, one_of, printable
 from cranfield.formats.block import Block, Duplicates, HeldRows, Order, Role, joined, no_rows
-from cranfield.formats.columns import ColumnsLike, What, in_order
-from cranfield.formats.frames import is_table
-from cranfield.formats.identifiers import as_text
+from cranfield.formats.columns import ColumnsLike, in_order
 from cranfield.formats.source import named
 from cranfield.notes import Note, warn_of
-from cranfield.options import checked, is_whole, whole
+from cranfield.options import checked, whole
 from cranfield.render.numbers import number_of, queries_of
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
-    from cranfield.data.qrels import Qrels
+    pass
 
-Rest = Literal["below", "drop"]
 _ONE_ORDER: tuple[Ties, ...] = ("document", "ascending", "given")
-
-
-class _Named(NamedTuple):
-    """Documents: of all queries, or of each."""
-
-    docs: Places | None
-    queries: Places | None = None
-    pairs: Slots | None = None
-
-    def rows(self, found: Grouped) -> Ints:
-        """Return which of the named documents each row has, -1 for none: (rows,)."""
-        at = np.full(len(found.block), -1)
-        if self.docs is not None:
-            return self.docs.of(found.block.doc)
-        assert self.queries is not None  # noqa: S101 - one of the two is stated
-        assert self.pairs is not None  # noqa: S101
-        code = self.queries.of(found.queries)[found.group]
-        known = np.flatnonzero(code >= 0)
-        docs = found.block.doc.take(known)
-        rows, there = self.pairs.among(code[known], docs, keyed(docs.hash(), code[known]))
-        at[known[rows]] = there
-        return at
-
-    def among(self, found: Grouped) -> Bools:
-        """Tell whether each row's document is one of them: (rows,)."""
-        named: Bools = self.rows(found) >= 0
-        return named
 
 
 class Altered(Documents):
@@ -171,8 +140,8 @@ class Altered(Documents):
         verb = "only" if kept else "without"
         if queries is None and docs is None:
             raise OptionError(f"{verb}(): state queries or docs")
-        of_queries = None if queries is None else self._queries(queries)
-        of_docs = None if docs is None else self._documents(docs, exclusion_columns)
+        of_queries = None if queries is None else named_queries(queries, self._as_run)
+        of_docs = None if docs is None else named_documents(docs, self._as_run, exclusion_columns)
         n_rows = list[int]()
 
         def wanted_queries(queries: Ids) -> Bools:
@@ -201,7 +170,7 @@ class Altered(Documents):
         run = self._made(part, said, self._each, recipe, needs_rows=kept)
         if kept:
             return run
-        run_queries = self._queries(self).ids
+        run_queries = named_queries(self, self._as_run).ids
         for places in (of_queries, None if of_docs is None else of_docs.queries):
             if places is not None and len(places.ids) and (places.of(run_queries) < 0).all():
                 ids, source = places.ids.to_texts(), named(self.sources)
@@ -239,7 +208,7 @@ class Altered(Documents):
         if "cost" in (self._numbers ^ other._numbers):
             raise InputError(f"{self.name!r:.80} | {other.name!r:.80}: one has a column cost alone")
         left, right = (one._whole(roles) for one in (self, other))
-        seen = _of_block(left)
+        seen = NamedDocuments.of_block(left)
         rest = np.flatnonzero(~seen.among(grouped(right, other._each)))
         added = replace(right.take(rest), left_out=right.left_out, empty=right.empty)
         both = joined([left, added])
@@ -257,31 +226,7 @@ class Altered(Documents):
         {'q1': {'d1': -0.5, 'd2': 0.5, 'd3': 0.9}}
         """
         one_of("rest", rest, get_args(Rest))
-        other = self._as_run(by)
-        if not other.has_scores:
-            raise InputError(f"the run {other.name!r:.80} has no scores to rerank by")
-        scored = other._whole({"score"}, Judging())
-        score = np.asarray(scored.columns["score"], np.float64)
-        if not np.isfinite(score).all():
-            row = int(np.flatnonzero(~np.isfinite(score))[0])
-            raise scored.error(row, f"the score {score[row]}: documents without one go below it")
-        there = _of_block(scored)
-        judging, shared = Judging(), list[bool]()
-
-        def ranked(found: Grouped) -> Block:
-            at = there.rows(found)
-            shared.append(bool((at >= 0).any()))
-            new = np.where(at >= 0, score[at], np.nan) if len(score) else np.full(len(at), np.nan)
-            if rest == "below":
-                new = _below(new, found, placed(found, judging).rank)
-            kept = np.flatnonzero(~np.isnan(new))
-            return _with(found.block.take(kept), "score", new[kept], found.block.empty)
-
-        made = {"rerank": other.made_from, "rest": rest}
-        said = f"by the scores of {other.name}:"
-        reranked = self._made(ranked, said, judging, made, by="score")
-        reranked.rows.taken = other.rows.taken
-        return self._sharing(other, shared, reranked)
+        return rerank(self, self._as_run(by), rest)
 
     def break_ties(self, by: Any) -> Self:
         """Return the same ranking, where documents of one score are in the order of another run.
@@ -294,33 +239,7 @@ class Altered(Documents):
         >>> run.break_ties(Run({"q1": ["d1", "d2"]})).to_dict()
         {'q1': {'d3': -1.0, 'd1': -2.0, 'd2': -3.0}}
         """
-        other, judging = self._as_run(by), Judging()
-        whole_of = other._whole(other._numbers, judging)
-        there, shared = _of_block(whole_of), list[bool]()
-        rank_there = placed(other.grouped(whole_of, judging), judging).rank
-
-        def ordered(found: Grouped) -> Block:
-            place, at = placed(found, judging, with_ties=True), there.rows(found)
-            shared.append(bool((at >= 0).any()))
-            last = len(rank_there) + 1
-            second = np.where(at >= 0, rank_there[at], last) if len(rank_there) else at
-            rows = np.lexsort((place.rank, second, place.tie_first, found.group))
-            rank = np.arange(len(rows)) - np.repeat(found.starts[:-1], np.diff(found.starts)) + 1
-            return _with(found.block.take(rows), "rank", rank, found.block.empty)
-
-        made = {"break_ties": other.made_from}
-        said = f"ties in the order of {other.name}:"
-        return self._sharing(other, shared, self._made(ordered, said, judging, made, by="rank"))
-
-    def _sharing(self, other: Self, shared: Sequence[bool], made: Self) -> Self:
-        """Return what was made of two runs; InputError if no part of one has a document of both."""
-        if not any(shared):
-            raise NothingSharedError(
-                f"the runs {self.name!r:.80} and {other.name!r:.80} share no document of a query",
-                source=named(self.sources),
-                hint="Do both name queries and documents in the same way?",
-            )
-        return made
+        return break_ties(self, self._as_run(by))
 
     # ---- how they are made ----------------------------------------------------------------------
 
@@ -338,11 +257,6 @@ class Altered(Documents):
         if self._rows.is_ranking:  # lists, whose places may be given as scores
             numbers -= {"score"}
         return numbers if self.made_of is None else numbers - self.made_of.drops
-
-    @property
-    def _each(self) -> Judging:
-        """How rows are taken without ranking them: as they are, repeated ones, too."""
-        return Judging(duplicates="each") if self.made_of is None else Judging()
 
     def _made(
         self,
@@ -380,17 +294,6 @@ class Altered(Documents):
         numbers = self._numbers if by is None else {by, *(self._numbers & {"cost"})}
         return self._held(block, f"{said} {self.name}", recipe, numbers)
 
-    def _whole(self, roles: Iterable[Role], judging: Judging | None = None) -> Block:
-        """Return all rows, those of a query together; `judging` says which of a document count."""
-        self._refuse_spans()
-
-        def every(wholes: Callable[[], Iterable[Grouped]]) -> list[Block]:
-            return [replace(one.block, given=None) for one in wholes()]
-
-        roles = in_order(roles)
-        found = self.in_whole_queries(roles, judging or self._each, every)
-        return joined(found) if found else no_rows(roles)
-
     # ---- what is named --------------------------------------------------------------------------
 
     if TYPE_CHECKING:  # `Run` has them
@@ -401,85 +304,8 @@ class Altered(Documents):
         def ranked_by(self, order: Order) -> Order:
             """Return by what the run is ranked if `order` is asked for."""
 
-    def _open(
-        self, given: Any, what: str, exclusion_columns: ColumnsLike | None = None
-    ) -> "Self | Qrels | Any":
-        """Return the run, the judgments or the ids in a file or a table; other data unchanged."""
-        from cranfield.data.qrels import Qrels, read_qrels
-        from cranfield.formats.files import what_is
-        from cranfield.formats.small.listed_ids import listed_ids
-
-        is_path = isinstance(given, str | os.PathLike)
-        are_rows = isinstance(given, list) and isinstance(next(iter(given), None), Mapping)
-        if is_path:
-            text = os.fspath(given)
-            if not (os.path.exists(text) or text == "-" or any(one in text for one in "*?[:")):
-                raise OptionError(
-                    f"{what}={text!r:.80}: no such file; ids go into a list, [{text!r:.80}]"
-                )
-            listed = None if text == "-" else listed_ids(text)
-            if listed is not None:
-                if listed[0] != _ROLES[what]:
-                    raise OptionError(f"{what}={text!r:.80}: the file lists ids below {listed[0]}")
-                return listed[1]
-        elif isinstance(given, Qrels | Altered) or not (are_rows or is_table(given)):
-            if exclusion_columns:
-                raise OptionError("columns= is for a table: what was given has no columns")
-            return given
-        if exclusion_columns is not None:
-            rows = rows_of(given, What.EXCLUDED, columns=exclusion_columns, is_path=is_path)
-            return self._as_run(rows)
-        if is_path and what_is(given) is What.RUN:
-            return self._as_run(given)
-        return (read_qrels if is_path else Qrels)(given, duplicates="first")
-
-    def _documents(self, given: Any, exclusion_columns: ColumnsLike | None = None) -> _Named:
-        """Return the documents that ids, judgments, a run, a table, a file or a dict name."""
-        from cranfield.data.qrels import Qrels
-
-        given = self._open(given, "docs", exclusion_columns)
-        if isinstance(given, Qrels):
-            return _of_pairs(ids_of(given.query_ids), given.query, given.docs)
-        if isinstance(given, Altered):
-            return _of_block(given._whole(()))
-        if isinstance(given, Mapping):
-            lists = {
-                as_text(query, "docs"): [*dict.fromkeys(_texts(docs, f"docs[{query!r:.40}]"))]
-                for query, docs in given.items()
-            }
-            group = np.repeat(np.arange(len(lists)), [*map(len, lists.values())])
-            docs = [doc for its in lists.values() for doc in its]
-            return _of_pairs(Ids.of_texts([*lists]), group, Ids.of_texts(docs))
-        return _Named(Places(Ids.of_texts([*dict.fromkeys(_texts(given, "docs"))])))
-
-    def _queries(self, given: Any) -> Places:
-        """Return the queries that ids, judgments, a run, a table, a file or a dict name."""
-        from cranfield.data.qrels import Qrels
-
-        given = self._open(given, "queries")
-        if isinstance(given, Altered):
-            block = given._whole(())
-            ids = block.query.take(block.query.begins()).to_list()
-            return Places(Ids.of([*dict.fromkeys([*ids, *block.empty])]))
-        if isinstance(given, Qrels):
-            return Places(ids_of(given.query_ids))
-        return Places(Ids.of_texts([*dict.fromkeys(_texts(given, "queries"))]))
-
-    def _refuse_spans(self) -> None:
-        """Raise OptionError for a run of spans, whose ids are documents only beside judgments."""
-        from cranfield.data.spans import Spans
-
-        if isinstance(self.made_of, Spans) or {"start", "end"} <= self._rows.numbers:
-            raise OptionError(
-                f"the run {self.name!r:.80} is one of spans: take rows before it is read as spans"
-            )
-
     def _held(
-        self,
-        block: Block,
-        said: str,
-        recipe: Mapping[str, Any],
-        numbers: Iterable[Role],
+        self, block: Block, said: str, recipe: Mapping[str, Any], numbers: Iterable[Role]
     ) -> Self:
         """Return the run of some rows; those of a query may be in several places."""
         from cranfield.data.regroup import together
@@ -497,34 +323,6 @@ class Altered(Documents):
         return found
 
 
-def _with(block: Block, role: Role, column: Floats | Ints, empty: Sequence[bytes]) -> Block:
-    """Return rows with a column that ranks them in place of others, and with their costs."""
-    costs = {name: one for name, one in block.columns.items() if name == "cost"}
-    return replace(block, columns={role: column, **costs}, empty=empty)
-
-
-_ROLES = {"queries": "query_id", "docs": "doc_id"}
-
-
-def _below(new: Floats, found: Grouped, rank: Ints) -> Floats:
-    """Return scores with those that are missing, NaN, below the lowest of their query."""
-    n = len(found.starts) - 1
-    lowest = np.full(n, np.inf)
-    np.fmin.at(lowest, found.group, np.where(np.isnan(new), np.inf, new))
-    lowest = np.where(np.isfinite(lowest), lowest, 0.0)
-    # A step is one that single precision shows, in which trec_eval compares.
-    within = np.minimum(np.abs(lowest), 1e38).astype(np.float32)
-    steps = np.maximum(1.0, 2 * np.spacing(within).astype(np.float64))
-    steps = np.where(np.abs(lowest) > 1e38, 2 * np.spacing(np.abs(lowest)), steps)
-    missing = np.flatnonzero(np.isnan(new))
-    missing = missing[np.lexsort((rank[missing], found.group[missing]))]
-    group = found.group[missing]
-    nth = np.arange(len(missing)) - np.searchsorted(group, group) + 1
-    result = new.copy()
-    result[missing] = lowest[group] - steps[group] * nth
-    return result
-
-
 def removal_note(n_before: int, n_left: int, *, nothing_excluded: bool = False) -> Note:
     """Say how many rows were removed; a warning if none was, of some that were to be."""
     n, all_rows = n_before - n_left, number_of(n_before, "row")
@@ -532,28 +330,6 @@ def removal_note(n_before: int, n_left: int, *, nothing_excluded: bool = False) 
     if n or nothing_excluded:
         return Note("without", "info", text, count=n)
     return Note("without", "warning", f"{text} Are ids written in the same way?", count=0)
-
-
-def _of_block(block: Block) -> _Named:
-    first = grouped(block, Judging(duplicates="first"))
-    queries = Ids.joined([first.queries, Ids.of([*block.empty])])
-    return _of_pairs(queries, first.group, first.block.doc)
-
-
-def _of_pairs(queries: Ids, group: Ints, docs: Ids) -> _Named:
-    return _Named(None, Places(queries), Slots(group, docs))
-
-
-def _texts(given: Any, what: str) -> list[str]:
-    """Return ids as texts; refuse what is no list of ids."""
-    is_list = isinstance(given, Iterable) and not isinstance(given, str | bytes)
-    ids = [*given] if is_list else [None]
-    if not all(is_whole(identifier) or isinstance(identifier, str) for identifier in ids):
-        raise OptionError(
-            f"{what}={given!r:.80}: expected ids, as ['d1', 'd2']; or judgments, a run, a table, a "
-            "file or a dict of lists"
-        )
-    return [as_text(identifier, what) for identifier in ids]
 
 
 def _said(given: Any) -> Any:

@@ -71,14 +71,7 @@ def averaged(qrels: Qrels, match: Match, queries: Queries) -> Averaged:
     in_run = ~judged  # which the run has, all of them; of the others, those that it has
     in_run[judged] = match.in_run[code[judged]]
     others[judged] = match.n_retrieved[code[judged]]
-    return Averaged(
-        found,
-        in_run,
-        others,
-        place,
-        int(np.count_nonzero(~judged)),
-        left_out,
-    )
+    return Averaged(found, in_run, others, place, int(np.count_nonzero(~judged)), left_out)
 
 
 def _with_unjudged(

@@ -11,7 +11,19 @@ from cranfield.arrays.ids import Ids
 from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, come_back, grouped, refused
 from cranfield.errors import DuplicateError, InputError, OptionError, one_of
-from cranfield.formats.block import Block, Errors, Keep, LeftOut, ListsOf, Load, Role, Rows
+from cranfield.formats.block import (
+    Block,
+    Errors,
+    Keep,
+    LeftOut,
+    ListsOf,
+    Load,
+    Role,
+    Rows,
+    joined,
+    no_rows,
+)
+from cranfield.formats.columns import in_order
 from cranfield.formats.objects import Nested
 from cranfield.formats.source import Source, named
 from cranfield.formats.systems import refuse_mixture
@@ -214,6 +226,31 @@ class Documents:
             return use(lambda: blocks(regrouped(self._rows.blocks(roles, self.errors))))
         except DuplicateError as error:
             raise self.twice(error, judging) from None
+
+    @property
+    def _each(self) -> Judging:
+        """How rows are taken without ranking them: as they are, repeated ones, too."""
+        return Judging(duplicates="each") if self.made_of is None else Judging()
+
+    def _whole(self, roles: Iterable[Role], judging: Judging | None = None) -> Block:
+        """Return all rows, those of a query together; `judging` says which of a document count."""
+        self._refuse_spans()
+
+        def every(wholes: Callable[[], Iterable[Grouped]]) -> list[Block]:
+            return [replace(one.block, given=None) for one in wholes()]
+
+        roles = in_order(roles)
+        found = self.in_whole_queries(roles, judging or self._each, every)
+        return joined(found) if found else no_rows(roles)
+
+    def _refuse_spans(self) -> None:
+        """Raise OptionError for a run of spans, whose ids are documents only beside judgments."""
+        from cranfield.data.spans import Spans
+
+        if isinstance(self.made_of, Spans) or {"start", "end"} <= self._rows.numbers:
+            raise OptionError(
+                f"the run {self.name!r:.80} is one of spans: take rows before it is read as spans"
+            )
 
     def twice(self, error: DuplicateError, judging: Judging) -> InputError:
         """Return the error of the first row of all whose document another row has.

@@ -1,20 +1,14 @@
 """Judging: how a run is judged. Each option, its default, its check and its sentence, said once."""
 
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal
 
 from cranfield.errors import OptionError
 from cranfield.formats.block import Duplicates, Order
 from cranfield.options import Options, number, option, options_of, whole
 
 Queries = Literal[
-    "judged",
-    "both",
-    "relevant",
-    "relevant-and-both",
-    "retrieved",
-    "relevant-and-retrieved",
-    "run",
+    "judged", "both", "relevant", "relevant-and-both", "retrieved", "relevant-and-retrieved", "run"
 ]
 Precision = Literal["double", "single"]
 IdenticalIds = Literal["keep", "drop"]
@@ -82,9 +76,7 @@ class Judging(Options):
         "(BEIR's ignore_identical_ids).",
     )
     scores_above: float | None = option(
-        None,
-        "Drop documents whose score is not above this number before ranking.",
-        number(),
+        None, "Drop documents whose score is not above this number before ranking.", number()
     )
 
     unretrieved: Unretrieved = option(
@@ -163,25 +155,3 @@ class Judging(Options):
 
 # Where runs are not ranked, or in one way only: all but what applies to rows as they are read.
 RANKING = frozenset(one.name for one in options_of(Judging)) - {"duplicates"}
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class JudgingOptions(TypedDict, total=False):
-    """The options of Judging, as keywords of a function."""
-
-    queries: Queries
-    order: Order
-    scores: Precision
-    ties: Ties
-    depth: int | None
-    judged_only: bool
-    duplicates: Duplicates
-    identical_ids: IdenticalIds
-    scores_above: float | None
-    unretrieved: Unretrieved
-    overlap: float
-
-
-# ---- end

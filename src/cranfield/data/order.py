@@ -179,11 +179,7 @@ def are_above(scores: Floats, judging: Judging) -> Bools:
 
 
 def without(
-    block: Block,
-    rows: Ints | list[int],
-    errors: Errors,
-    kind: str,
-    error: Callable[[], InputError],
+    block: Block, rows: Ints | list[int], errors: Errors, kind: str, error: Callable[[], InputError]
 ) -> Block:
     """Return the block without rows that have a fault; raise it unless errors="skip"."""
     faults = Faults(errors)

@@ -92,11 +92,7 @@ class Judgments:
         )
 
 
-def judgments_of(
-    rows: Rows,
-    errors: Errors,
-    duplicates: Duplicates = "refuse",
-) -> Judgments:
+def judgments_of(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> Judgments:
     """Return the judgments that some rows hold; InputError if there are none.
 
     A document has one grade for a query: of several, `duplicates` says which one counts.

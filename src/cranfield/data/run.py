@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Union
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from cranfield.data.altered import Altered
 from cranfield.data.judging import Judging
 from cranfield.data.order import Grouped, come_back, placed
 from cranfield.data.ranking import Ranking, Rankings
+from cranfield.data.written import Written, write_run
 from cranfield.errors import InputError, OptionError, one_of
 from cranfield.formats import rows_of
 from cranfield.formats.block import (
@@ -31,13 +32,12 @@ from cranfield.formats.block import (
     joined,
     no_rows,
 )
-from cranfield.formats.columns import ColumnsLike, What, in_order, may_be_distance
+from cranfield.formats.columns import ColumnsLike, What, in_order, listed_names, may_be_distance
 from cranfield.formats.frames import ArrowTable, LazyTable, Sparse
-from cranfield.formats.header import listed_names
 from cranfield.formats.objects import NestedRows
 from cranfield.formats.source import Path, Source, named
 from cranfield.formats.trec import TREC_RUN, run_tag
-from cranfield.progress import ProgressLike, watching
+from cranfield.progress import ProgressLike
 from cranfield.render.numbers import number_of, queries_of
 
 RunLike = Union[
@@ -59,16 +59,6 @@ SeveralRuns = Union[  # noqa: UP007 - a class that is defined below has a name o
     Mapping[str, Mapping[Any, Mapping[Any, float]]],
     Mapping[str, Mapping[Any, list[Any]]],
 ]
-
-
-class Written(NamedTuple):
-    """What was written: the number of rows, and what was left out."""
-
-    rows: int
-    left_out: LeftOut
-    lost: Sequence[Role] = ()  # columns of the run that the format has no place for
-    repeated: LeftOut = LeftOut()  # rows whose document another row of the query has, too
-    chunks: int = 0  # before those of a document were merged; 0: none were
 
 
 class Run(Altered):
@@ -162,26 +152,14 @@ class Run(Altered):
         if order == "rank" and "rank" not in self.numbers:
             if self.nested is not None:
                 raise OptionError("order='rank': a run in memory has no rank column")
-            raise self._no_column("rank")
+            raise _no_column(self, "rank")
         if order == "score" and "score" not in self.numbers:
             if "rank" in self.numbers:
                 return "rank"
             if not self._rows.is_ranking:
-                raise self._no_column("score")
+                raise _no_column(self, "score")
             return "given"
         return order
-
-    def _no_column(self, name: str) -> InputError:
-        names = f"; {listed_names(self._rows.names)}" if self._rows.names else ""
-        has_distances = name == "score" and any(map(may_be_distance, self._rows.names))
-        role = "distance" if has_distances else name
-        return InputError(
-            f"the run {self.name!r} has no column {name!r}: it was read as {self.form}{names}",
-            source=self.source,
-            hint=f"To say which is which: columns={{{role!r}: ...}} (or 'rank'), --run-columns "
-            f"{role}=...; order='given' (--order given) takes the rows in their order.",
-            kind="columns",
-        )
 
     def blocks(self, order: Order = "score", *, costs: bool = False) -> Iterator[Load]:
         """Return the rows in blocks, with what they are ranked by, and their costs if it has any.
@@ -241,45 +219,7 @@ class Run(Altered):
         q1 Q0 d1 2 0.5 mine
         q1 Q0 d2 1 2 mine
         """
-        from cranfield.formats.files import format_to_write, names_of, write_rows
-        from cranfield.formats.format import Target
-
-        if format is not None:
-            one_of("format", format, names_of(What.RUN))
-        form = format_to_write(path, format)
-        room = form.runs
-        if room is None:
-            raise OptionError(f"format={form.name!r} is for judgments")
-        kept = room.kept(self.numbers)
-        by = self.ranked_by("score")
-        needs_rank = room.needs_rank or "score" not in self.numbers
-        wanted = in_order(kept | {by} if needs_rank else kept)  # ranks are made of it
-        tag = (self.tag if form.name == "trec" else None) or self.name
-        target = Target(os.fspath(path), What.RUN, tag)
-        parts: list[tuple[int, LeftOut, LeftOut, int]] = []
-
-        def ranked(wholes: Callable[[], Iterator[Grouped]]) -> Iterator[Block]:
-            parts.clear()
-            for whole in wholes():
-                block = whole.block
-                if needs_rank and block.rank is None:
-                    block = replace(block, columns={**block.columns, "rank": placed(whole).rank})
-                parts.append((len(block), block.left_out, whole.repeated, whole.made[0]))
-                yield block
-
-        with watching(progress):
-            self.in_whole_queries(
-                wanted,
-                Judging(duplicates=duplicates),
-                lambda wholes: write_rows(form, target, lambda: ranked(wholes)),
-            )
-        return Written(
-            sum(n for n, *_ in parts),
-            sum((one for _, one, *_ in parts), LeftOut()),
-            in_order(self.numbers - kept),
-            sum((one for *_, one, _ in parts), LeftOut()),
-            sum(n for *_, n in parts),
-        )
+        return write_run(self, path, format, duplicates, progress)
 
     def of(self, query: str, order: Order = "score", *, costs: bool = False) -> "Run":
         """Return the run of one query alone: see `held`."""
@@ -409,6 +349,20 @@ class Run(Altered):
 
         wanted = () if by == "given" else (by,)
         return self.in_whole_queries(wanted, Judging(duplicates=duplicates, order=by), used)
+
+
+def _no_column(run: Run, name: str) -> InputError:
+    """Return the error of a run without scores, or ranks, to rank it by."""
+    names = f"; {listed_names(run.rows.names)}" if run.rows.names else ""
+    has_distances = name == "score" and any(map(may_be_distance, run.rows.names))
+    role = "distance" if has_distances else name
+    return InputError(
+        f"the run {run.name!r} has no column {name!r}: it was read as {run.form}{names}",
+        source=run.source,
+        hint=f"To say which is which: columns={{{role!r}: ...}} (or 'rank'), --run-columns "
+        f"{role}=...; order='given' (--order given) takes the rows in their order.",
+        kind="columns",
+    )
 
 
 def _name_of(sources: Sequence[Source]) -> str:

@@ -18,19 +18,13 @@ from cranfield.formats.block import Errors, check_errors
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure, known_as
 from cranfield.notes import warn_of
-from cranfield.options import refuse_others, takes
+from cranfield.options import keywords, refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import HowOptions, measures_of
+from cranfield.scoring.evaluate import measures_of
 
 FAMILIES = load_families("explain")
 _USUAL = "nDCG@10"
-
-
-class _Options(HowOptions, total=False):
-    """The options of `explain`, with those of extensions."""
-
-    convention: str | None
 
 
 @watched
@@ -42,7 +36,7 @@ def explain(
     query: str | int | None = None,
     *,
     errors: Errors = "strict",
-    **judging: Unpack[_Options],
+    **judging: "Unpack[keywords.Explain]",
 ) -> Explanation | MeanExplanation | Difference | QueryDifferences:
     """Explain a number: of one query, over all queries, or the difference of two runs.
 

@@ -151,11 +151,7 @@ class MeanExplanation(Shown):
 
     @classmethod
     def of_run(
-        cls,
-        qrels: Qrels,
-        run: Run,
-        measure: Measure,
-        judging: Judging,
+        cls, qrels: Qrels, run: Run, measure: Measure, judging: Judging
     ) -> "MeanExplanation":
         """Explain a run's value over all queries, with counts beside it.
 

@@ -82,11 +82,7 @@ class QueryDifferences(Shown):
 
     @classmethod
     def of_runs(
-        cls,
-        qrels: Qrels,
-        runs: Mapping[str, Run],
-        measure: Measure,
-        judging: Judging,
+        cls, qrels: Qrels, runs: Mapping[str, Run], measure: Measure, judging: Judging
     ) -> "QueryDifferences":
         """Score two runs, by name, and compare them query by query."""
         systems = score_runs(qrels, runs, [measure], judging)

@@ -57,9 +57,7 @@ class Explanation(QueryValue, Shown):
         definition = self.measure.definition
         variant = ", of which this is a variant" * _is_variant(self.measure)
         value = shown(self.measure, self.value) or EMPTY
-        lines = [
-            f"{self.measure} = {value}: query {self.query}, run {self.run}",
-        ]
+        lines = [f"{self.measure} = {value}: query {self.query}, run {self.run}"]
         how = f"{definition.formula} ({definition.source})"
         if not definition.formula:
             how = f"its formula and its source are missing here {NO_DOCSTRINGS}"

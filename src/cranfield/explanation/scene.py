@@ -110,13 +110,7 @@ class Scene:
 
     @classmethod
     def of(
-        cls,
-        qrels: Qrels,
-        run: Run,
-        query: str,
-        judging: Judging,
-        *,
-        costs: bool = False,
+        cls, qrels: Qrels, run: Run, query: str, judging: Judging, *, costs: bool = False
     ) -> "Scene":
         """Judge one query of a run: see `each`."""
         (found,) = cls.each(qrels, run, [query], judging, costs=costs)

@@ -7,7 +7,13 @@ core to it. What everybody needs does not belong here.
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # "Unpack[keywords.Correlate]" is for type checkers only
+    from cranfield.extensions import keywords as keywords
+else:
+    keywords = None
+
 
 # Section of `cranfield -h` -> folder.command -> its line there. Its module is folder.NAME_command.
 COMMANDS = {

@@ -8,14 +8,22 @@ from typing import Any
 
 from cranfield.errors import DuplicateError, InputError
 from cranfield.formats.block import Errors, Rows, check_errors
-from cranfield.formats.columns import COLUMNS, ColumnsLike, ColumnsOfBoth, What, plain_name
+from cranfield.formats.columns import (
+    COLUMNS,
+    ColumnsLike,
+    ColumnsOfBoth,
+    What,
+    listed_names,
+    plain_name,
+)
 from cranfield.formats.fields import as_row
 from cranfield.formats.frames import arrow_table, is_sparse, is_stream, table_rows
 from cranfield.formats.groups import groups_of_dict
-from cranfield.formats.header import NO_IDS, columns_for, columns_for_side, listed_names
+from cranfield.formats.header import NO_IDS
 from cranfield.formats.list_cells import apart
 from cranfield.formats.objects import LISTS, MAPPINGS, DictOfLists, NestedRows, nested
 from cranfield.formats.source import named
+from cranfield.formats.stated_columns import columns_for, columns_for_side
 
 
 def rows_of(

@@ -213,11 +213,7 @@ class Block:
         return self._source(row), *self.where(row)
 
     def error(
-        self,
-        row: int,
-        problem: str,
-        hint: str | None = None,
-        kind: type[InputError] = InputError,
+        self, row: int, problem: str, hint: str | None = None, kind: type[InputError] = InputError
     ) -> InputError:
         """Return an error that names the place of a row."""
         query = decode(self.query[row])

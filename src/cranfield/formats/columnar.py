@@ -90,9 +90,7 @@ def _opened(source: Source, form: ColumnarFormat) -> Iterator[tuple["pa.Schema",
         except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
             reason = printable(str(error), 300) or "it needs more memory than there is"
             raise InputError(
-                f"cannot be read as {form}: {reason}",
-                source=source.name,
-                kind="text",
+                f"cannot be read as {form}: {reason}", source=source.name, kind="text"
             ) from None
 
 
@@ -132,11 +130,7 @@ def _arrow(file: Any, source: Source) -> Iterator[tuple["pa.Schema", int | None,
             yield opened.schema, None, read
         return
     with pa.ipc.open_stream(file) as stream:
-        yield (
-            stream.schema,
-            None,
-            lambda names: _checked(batch.select(names) for batch in stream),
-        )
+        yield (stream.schema, None, lambda names: _checked(batch.select(names) for batch in stream))
 
 
 def _checked(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -260,8 +254,6 @@ def _format(form: ColumnarFormat, title: str, suffixes: Sequence[str]) -> Format
 FORMATS = (
     _format("parquet", "Parquet", (".parquet", ".pq")),
     _format(
-        "arrow",
-        "Arrow: IPC file or stream, Feather 2",
-        (".arrow", ".arrows", ".feather", ".ipc"),
+        "arrow", "Arrow: IPC file or stream, Feather 2", (".arrow", ".arrows", ".feather", ".ipc")
     ),
 )

@@ -242,3 +242,15 @@ def numbers_in(found: Iterable[Role]) -> frozenset[Role]:
 def understood(names: Sequence[str], found: Mapping[Role, int]) -> str:
     """Return which columns are used, in words."""
     return ", ".join(names[at] for at in found.values())
+
+
+INDEX = "__index_level_"  # Arrow's name of a column for a pandas index without a name
+_MOST_NAMED = 100
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """Return the names of a table's columns, in words."""
+    own = [name for name in names if not name.startswith(INDEX)]
+    shown = ", ".join(f"{name!r:.60}" for name in own[:_MOST_NAMED])
+    more = f", ... ({len(own):,} in all)" if len(own) > _MOST_NAMED else ""
+    return f"its columns are {shown}{more}"

@@ -26,10 +26,10 @@ from cranfield.formats.header import (
     list_columns,
     lists_of_sides,
     state_columns,
-    stated_roles,
     take_columns,
 )
 from cranfield.formats.lines import Lines, Record
+from cranfield.formats.stated_columns import stated_roles
 from cranfield.formats.text import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,

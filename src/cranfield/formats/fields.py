@@ -18,7 +18,7 @@ from cranfield.formats.columns import (
     What,
     plain_name,
 )
-from cranfield.formats.header import stated_roles
+from cranfield.formats.stated_columns import stated_roles
 
 
 class Field(NamedTuple):
@@ -78,10 +78,7 @@ def as_row(query: Any, listed: Any) -> dict[str, Any]:
 
 
 def fields_of(
-    names: Sequence[str],
-    several: Mapping[str, list[str]],
-    what: What,
-    stated: ColumnsLike | None,
+    names: Sequence[str], several: Mapping[str, list[str]], what: What, stated: ColumnsLike | None
 ) -> tuple[Fields, ColumnsLike | None]:
     """Return the fields to read from lists of objects, and the role of each, as if stated.
 

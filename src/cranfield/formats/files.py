@@ -13,9 +13,9 @@ from cranfield.formats.block import Block, Errors, Load, Role, Rows
 from cranfield.formats.columns import COLUMNS, ColumnsLike, What, roles_of
 from cranfield.formats.format import Beginning, Format, Target
 from cranfield.formats.groups import Groups
-from cranfield.formats.header import stated_roles
 from cranfield.formats.list_cells import apart
 from cranfield.formats.source import Path, Source, written
+from cranfield.formats.stated_columns import stated_roles
 from cranfield.formats.text import LONGEST_LINE, data_begin, is_data, no_data_error, refuse_binary
 from cranfield.formats.url import local_path
 from cranfield.formats.values import WHOLE

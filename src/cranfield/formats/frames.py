@@ -262,8 +262,7 @@ def sparse_rows(data: Sparse, what: What) -> TableRows:
     order = slice(None) if (row[1:] >= row[:-1]).all() else np.argsort(row, kind="stable")
     if entries.data.dtype.kind not in "biuf":
         raise InputError(
-            f"a sparse matrix of {entries.data.dtype}, expected real numbers",
-            source=what.called,
+            f"a sparse matrix of {entries.data.dtype}, expected real numbers", source=what.called
         )
     columns = {"query": row[order], "doc": column[order], what.role: entries.data[order]}
     names = [COLUMNS[role].public for role in columns]

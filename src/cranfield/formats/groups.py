@@ -145,11 +145,7 @@ def _levels(part: object, where: str) -> dict[str, float]:
 # ---- from rows ------------------------------------------------------------------------------
 
 
-def groups_of_rows(
-    rows: Rows,
-    errors: Errors,
-    duplicates: Duplicates = "refuse",
-) -> Groups:
+def groups_of_rows(rows: Rows, errors: Errors, duplicates: Duplicates = "refuse") -> Groups:
     """Read rows that have a column of groups: subtopics, or groups of preferences.
 
     Raises InputError for the first row that is wrong, DuplicateError for a document twice in a

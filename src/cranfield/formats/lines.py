@@ -130,12 +130,7 @@ class Lines(Rows):
             raise no_data_error(self.source)
 
     def _load(
-        self,
-        offset: int,
-        raw: Bytes,
-        wanted: tuple[Role, ...],
-        errors: Errors,
-        spare: list[Bytes],
+        self, offset: int, raw: Bytes, wanted: tuple[Role, ...], errors: Errors, spare: list[Bytes]
     ) -> Block:
         import pyarrow as pa
 

@@ -333,11 +333,7 @@ class NestedRows(Rows):
     form = "dict of dicts"
 
     def __init__(
-        self,
-        data: Nested,
-        what: What,
-        errors: Errors = "strict",
-        graded: bool = True,
+        self, data: Nested, what: What, errors: Errors = "strict", graded: bool = True
     ) -> None:
         self._what, self.graded = what, graded
         self.numbers = frozenset([what.role])

@@ -54,10 +54,7 @@ def data_begin(text: bytes) -> int | None:
 
 
 def raw_blocks(
-    source: Source,
-    cut: Callable[[Bytes], int],
-    spare: list[Bytes],
-    begin: int = 0,
+    source: Source, cut: Callable[[Bytes], int], spare: list[Bytes], begin: int = 0
 ) -> Iterator[tuple[int, Bytes]]:
     """Yield (offset, lines) from byte `begin` on: whole lines, cut where `cut` says.
 
@@ -246,10 +243,7 @@ def read_csv(
             csv.ReadOptions(use_threads=False, block_size=len(raw) + 1, column_names=names),
             csv.ParseOptions(delimiter=separator, quote_char=False, double_quote=False),
             csv.ConvertOptions(
-                check_utf8=False,
-                column_types=types,
-                null_values=[],
-                include_columns=list(types),
+                check_utf8=False, column_types=types, null_values=[], include_columns=list(types)
             ),
             # Arrow's default pool keeps much of the freed memory, for every thread.
             memory_pool=pa.system_memory_pool(),

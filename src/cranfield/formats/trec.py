@@ -21,8 +21,8 @@ from cranfield.errors import InputError, OptionError
 from cranfield.formats.block import SIZES, Block
 from cranfield.formats.columns import COLUMNS, What, in_order
 from cranfield.formats.format import Beginning, Format, Holds, Target
-from cranfield.formats.header import stated_roles
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import stated_roles
 from cranfield.formats.text import at_lines, is_data, no_data_error, raw_blocks
 from cranfield.formats.values import NUMBER, WHOLE, whole
 from cranfield.formats.white_space import ROLES, WhiteSpace

@@ -3,6 +3,9 @@
 import re
 from dataclasses import dataclass
 
+from cranfield.errors import MeasureError, nearest
+from cranfield.measures.registry import DEFINITIONS, VARIANTS, variant, without_library
+
 
 @dataclass(frozen=True)
 class Absent:
@@ -27,6 +30,36 @@ of answers: `cranfield nuggets`.'
     """
     found = next((one for one in _ABSENT if re.fullmatch(one.names, name)), None)
     return None if found is None else f"{found.is_}. {found.nearest}"
+
+
+def unknown_measure(name: str, written: str) -> MeasureError:
+    """Return the error for a name that does not exist: what it is elsewhere, or what is near.
+
+    >>> str(unknown_measure("NDGC", "NDGC@10"))
+    "unknown measure 'NDGC@10'. Did you mean nDCG@10 or RnDCG? `cranfield measures` lists them all."
+    """
+    before = written.removesuffix("@")
+    its = variant(before)
+    if before != written and its is not None:
+        definition = DEFINITIONS[its[0]]
+        if definition.cutoff == "none":
+            return MeasureError(f"{written!r}: {before} takes no cutoff: leave out @")
+        point = "0.1" if definition.cutoff_kind == "recall" else "10"
+        return MeasureError(f"{written!r}: there is no number behind @, as in {before}@{point}")
+    first, at, second = written.rpartition("@")
+    if at and "@" in first and variant(first.partition("@")[0]) is not None:
+        return MeasureError(
+            f"{written!r} has two cutoffs: write {first}, or {first.partition('@')[0]}@{second}"
+        )
+    known = absent(without_library(name))
+    if known is not None:
+        return MeasureError(f"{written!r} is no measure here: {known}")
+    near = dict.fromkeys(VARIANTS[known][0] for known in nearest(without_library(name), VARIANTS))
+    cutoff = written.removeprefix(name)
+    cut = cutoff if cutoff.startswith("@") and cutoff[1:].isdecimal() else ""
+    meant = (one if DEFINITIONS[one].cutoff == "none" else one + cut for one in near)
+    guess = f" Did you mean {' or '.join(meant)}?" if near else ""
+    return MeasureError(f"unknown measure {written!r}.{guess} `cranfield measures` lists them all.")
 
 
 _JUDGED_BY_MODEL = "a language model judges the text of an answer or of what was retrieved"
@@ -136,9 +169,7 @@ _ABSENT = (
         "Nearest is Unjudged@k: the share that is not judged for the query.",
     ),
     Absent(
-        "umeasure",
-        "it is a user model of C/W/L here, which reads costs from the run",
-        "Write U.",
+        "umeasure", "it is a user model of C/W/L here, which reads costs from the run", "Write U."
     ),
     Absent(
         "coverageerror",

@@ -16,9 +16,9 @@ from cranfield.measures.average_precision import ALL, average_precision
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, Rel, choice
 from cranfield.measures.precision import MULTIPLES, Multiple, precision, r_precision
-from cranfield.measures.registry import Names, if_whole, measure
+from cranfield.measures.registry import Names, measure
 from cranfield.measures.sets import count
-from cranfield.measures.traits import Traits
+from cranfield.measures.traits import Traits, if_whole
 
 GROUPS = Traits(takes_groups=True, by_grade=True)
 PREFERENCES = Traits(takes_groups=True, by_grade=if_whole, fractions="taken")
@@ -29,12 +29,7 @@ _share = partial(
 )
 
 
-@measure(
-    "GroupAP",
-    names=("map_avgjg",),
-    traits=GROUPS,
-    perfect_cut=ALL,
-)
+@measure("GroupAP", names=("map_avgjg",), traits=GROUPS, perfect_cut=ALL)
 def group_average_precision(judged: Judged, k: Cutoff | None = None, *, rel: Rel = 1) -> Floats:
     """Average precision against each judgment group's own judgments, averaged over the groups.
 

@@ -273,11 +273,7 @@ def d_ndcg(judged: Judged, k: Cutoff | None = None) -> Floats:
 _WHICH_COVERS = "which document covers a subtopic is not said: use D_nDCG and StRecall(rel=0.5)"
 
 
-@measure(
-    "Dsharp_nDCG",
-    names=("D#-nDCG",),
-    traits=replace(SUBTOPICS, fractions=_WHICH_COVERS),
-)
+@measure("Dsharp_nDCG", names=("D#-nDCG",), traits=replace(SUBTOPICS, fractions=_WHICH_COVERS))
 def dsharp_ndcg(
     judged: Judged,
     k: Cutoff | None = None,

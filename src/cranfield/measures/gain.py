@@ -24,8 +24,8 @@ from cranfield.measures.parameters import (
     for_grades,
     stated,
 )
-from cranfield.measures.registry import Names, if_whole, measure
-from cranfield.measures.traits import EXTREMES_AVERAGED, Bounded, Linear, Traits
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import EXTREMES_AVERAGED, Bounded, Linear, Traits, if_whole
 from cranfield.options import finite
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)  # trec_eval's
@@ -310,11 +310,7 @@ def ndcg(
         translate=_translate,
     ),
     traits=Traits(
-        bounds="extremes",
-        linear="exact",
-        by_grade=by_gain,
-        averages_ties=True,
-        fractions="taken",
+        bounds="extremes", linear="exact", by_grade=by_gain, averages_ties=True, fractions="taken"
     ),
     range=(0, None),
 )
@@ -400,11 +396,7 @@ def _discounted_gain(judged: Judged, ranked: Ranked, gain: Gain) -> Floats:
     return discounted_gain
 
 
-@measure(
-    "RnDCG",
-    names=Names(("Rndcg",), translate=_translate),
-    traits=Traits(by_grade=by_gain),
-)
+@measure("RnDCG", names=Names(("Rndcg",), translate=_translate), traits=Traits(by_grade=by_gain))
 def ndcg_at_levels(judged: Judged, *, gain: Gain = "linear", rel: Rel = 1) -> Floats:
     """Mean nDCG at the ranks after which the gain of the ideal ranking falls.
 

@@ -21,15 +21,7 @@ from typing import Any
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import NUMBER
 from cranfield.measures.plan import Measure
-from cranfield.measures.registry import (
-    EXACT,
-    FAMILIES,
-    OWN,
-    Definition,
-    definitions,
-    unknown_measure,
-    variant,
-)
+from cranfield.measures.registry import EXACT, FAMILIES, OWN, Definition, definitions, variant
 
 _LONGEST = 10_000
 _MOST_CUTOFFS = 10_000
@@ -208,6 +200,8 @@ def _named(word: str, may_be_glued: bool) -> _Found:
         raise _misplaced(word, f"P{word}@5")
     if not found:
         call = re.fullmatch(_CALL, word)
+        from cranfield.measures.absent import unknown_measure
+
         raise unknown_measure(call["name"] if call else word, word)
     return found
 

@@ -39,11 +39,7 @@ def _blended(judged: Judged, hits: Ranked, gain: Gain, beta: float) -> Floats:
     return blended_ratio
 
 
-@measure(
-    "Q",
-    names=("Q_measure",),
-    traits=replace(BY_GAIN, bounds="every"),
-)
+@measure("Q", names=("Q_measure",), traits=replace(BY_GAIN, bounds="every"))
 def q_measure(
     judged: Judged, k: Cutoff | None = None, *, beta: Beta = 1.0, gain: Gain = "linear"
 ) -> Floats:

@@ -2,7 +2,7 @@
 
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -16,21 +16,13 @@ from cranfield.data.judged import ENDLESS, Judged
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import MeasureError
+from cranfield.measures.aggregation import AGGREGATIONS, of_exact_sum, summed
 from cranfield.measures.call import Call, called, unknown_parameter
 from cranfield.measures.parameters import NUMBER, Depth, Gains, written
-from cranfield.measures.registry import (
-    AGGREGATIONS,
-    DEFINITIONS,
-    OWN,
-    Definition,
-    definitions,
-    of_exact_sum,
-    summed,
-    unknown_measure,
-)
+from cranfield.measures.refusals import check_fractions, check_ties, groups_error
+from cranfield.measures.registry import DEFINITIONS, OWN, Definition
 from cranfield.measures.traits import Bounded, Linear
 from cranfield.options import finite
-from cranfield.render.numbers import plain
 
 
 class _Documentation:
@@ -75,6 +67,8 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self.name not in DEFINITIONS:
+            from cranfield.measures.absent import unknown_measure
+
             raise unknown_measure(self.name, self.name)
         if not isinstance(self.cutoff, Depth | float | None):
             raise MeasureError(f"write {self.name}@{self.cutoff}")
@@ -281,11 +275,11 @@ class Alike:
     def check(self, judged: Judged) -> None:
         """Raise MeasureError unless the measures have a meaning for such grades and orders."""
         if judged.ties not in ("document", "ascending"):
-            _check_ties(self._first, judged)
+            check_ties(self._first, judged)
         if judged.in_groups and not self._definition.traits.takes_groups:
-            raise _not_of_groups(self._first)
+            raise groups_error(self._first)
         if not judged.are_whole:
-            _check_fractions(self._first, self._depths, judged)
+            check_fractions(self._first, self._depths, judged)
 
     def values(self, judged: Judged) -> Floats:
         """Return every query's value of each, as they come: shapes that broadcast to that."""
@@ -339,69 +333,6 @@ def _shared_cutoffs(ranks: tuple[int, ...]) -> Ints:
     cutoffs = np.array([ranks])
     cutoffs.setflags(write=False)
     return cutoffs
-
-
-def _those(wanted: Callable[[Definition], Any]) -> str:
-    return ", ".join(each.name for each in definitions() if wanted(each))
-
-
-def _not_of_groups(one: Measure) -> MeasureError:
-    return MeasureError(
-        f"{one} takes one grade for each document, and these judgments are in groups; measures of "
-        f"groups, subtopics and preferences are {_those(lambda each: each.traits.takes_groups)}. "
-        "A column that was read as groups and is something else: columns={'qrels': {'group': "
-        "None}}, --qrels-columns group=-"
-    )
-
-
-def _check_fractions(one: Measure, depths: Iterable[Depth], judged: Judged) -> None:
-    """Raise MeasureError unless the measure has a meaning for grades that are not whole."""
-    how, parameters, top = one.fractions, one.parameters, judged.top_grade
-    level = 1 if top > 1 else 0.5 if top >= 0.5 else float(f"{top / 2:.1g}")
-    binary = [name for name, value in parameters.items() if value == "binary"]
-    wanted: dict[str, Any] = dict.fromkeys(binary, ("binary", level))
-    if how == "level" and "rel" not in one.stated:
-        wanted["rel"] = level
-    if "rel" not in parameters and any(depth.at_relevant for depth in depths):
-        how = "how many documents are relevant, where it is cut, is not known: cut at a rank"
-    elif how in ("taken", "level") and not wanted:
-        return
-    grades = "the grades are not whole numbers"
-    if len(judged.ideal.grade):
-        every = judged.ideal.grade
-        some = [f"{plain(one)}, for one; " for one in every[every != np.floor(every)][:1]]
-        # Of a part of the queries, no more is known of the others than their highest grade.
-        grades += f" ({''.join(some)}all at most {plain(top)})"
-    if how not in ("taken", "level"):
-        raise MeasureError(f"{one}: {grades}, and {how}")
-    known = replace(one, given=tuple((k, v) for k, v in one.given if k not in wanted))
-    shown = replace(known, given=(*known.given, *wanted.items()))
-    for_all = "; --rel states it for all measures" if "rel" in wanted else ""
-    raise MeasureError(
-        f"{one}: {grades}: from which grade on is a document relevant? State it, as in {shown}"
-        f"{for_all}"
-    )
-
-
-def _check_ties(one: Measure, judged: Judged) -> None:
-    """Raise MeasureError unless the measure takes equal scores as they were ranked."""
-    traits = one.definition.traits
-    by_grade = traits.by_grade
-    if judged.ties == "expected" and not traits.averages_ties:
-        raise MeasureError(
-            f"{one} has no formula for ties='expected'; "
-            f"these have: {_those(lambda each: each.traits.averages_ties)}"
-        )
-    if judged.ties in ("best", "worst") and by_grade is not True:
-        why = "a higher grade is not always the better one to have first"
-        if by_grade:
-            why = by_grade(judged, **one.parameters)
-        if why:
-            raise MeasureError(
-                f"{one}: ties={judged.ties!r} ranks equal scores by grade, and for this measure "
-                f"that is not the {judged.ties} order: {why}; it is for "
-                f"{_those(lambda each: each.traits.by_grade)}"
-            )
 
 
 class Plan:

@@ -10,8 +10,15 @@ from cranfield.data.judged import DEEPEST, Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.gain import CUTOFFS
 from cranfield.measures.parameters import Cutoff, Parameter, Parameters, Rel, above_zero, choice
-from cranfield.measures.registry import Names, if_whole, measure
-from cranfield.measures.traits import LINEAR, RETRIEVED_AVERAGED, SPLIT_AVERAGED, Bounded, Traits
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import (
+    LINEAR,
+    RETRIEVED_AVERAGED,
+    SPLIT_AVERAGED,
+    Bounded,
+    Traits,
+    if_whole,
+)
 
 MULTIPLES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 
@@ -46,12 +53,7 @@ OverRanks = Annotated[
 ]
 
 
-@measure(
-    "P",
-    names=("Precision",),
-    traits=replace(LINEAR, averages_ties=True),
-    perfect=_FULL,
-)
+@measure("P", names=("Precision",), traits=replace(LINEAR, averages_ties=True), perfect=_FULL)
 def precision(judged: Judged, k: Cutoff, *, over: OverRanks = "cutoff", rel: Rel = 1) -> Floats:
     """Precision: the share of the first k ranks that hold a relevant document.
 
@@ -170,12 +172,7 @@ def relative_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     return recall(judged, k, over="reachable", rel=rel)
 
 
-@measure(
-    "MeanP",
-    names=("mean_P",),
-    traits=replace(LINEAR, averages_ties=True),
-    perfect=_FULL,
-)
+@measure("MeanP", names=("mean_P",), traits=replace(LINEAR, averages_ties=True), perfect=_FULL)
 def mean_precision(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
     """Mean precision: the mean of the precision after each of the first k ranks.
 
@@ -230,9 +227,7 @@ def success(judged: Judged, k: Cutoff, *, rel: Rel = 1) -> Floats:
 @measure(
     "Rprec",
     names=Names(
-        ("r_precision",),
-        families={"Rprec_mult": MULTIPLES},
-        parameter={"rprec_mult": "multiple"},
+        ("r_precision",), families={"Rprec_mult": MULTIPLES}, parameter={"rprec_mult": "multiple"}
     ),
     traits=SPLIT_AVERAGED,
 )

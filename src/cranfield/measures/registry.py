@@ -17,38 +17,18 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
 
-from cranfield.arrays.exact import mean_of
-from cranfield.arrays.ranked import Floats, floored_log, geometric_mean, mean, total
-from cranfield.data.judged import Judged
-from cranfield.errors import MeasureError, nearest
+from cranfield.errors import MeasureError
 from cranfield.lazy import cached_property
+from cranfield.measures.aggregation import AGGREGATIONS, Aggregation
 from cranfield.measures.declaration import UNDOCUMENTED, Declaration, is_range
 from cranfield.measures.parameters import Parameter, Parameters, RecallPoint, written
 from cranfield.measures.traits import UNSTATED, Traits
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
-Aggregation = Literal["mean", "sum", "geometric", "none"]
 Kernel = Callable[..., Any]
 Why = str | Callable[[Parameters], str]
 # A measure's name and parameters as another tool has them -> as they are here.
 Translation = Callable[[str, Parameters], tuple[str, Parameters]]
-
-AGGREGATIONS: dict[Aggregation, Callable[[Floats], float]] = {
-    "mean": mean,
-    "sum": total,
-    "geometric": geometric_mean,
-}
-
-
-def summed(aggregation: Aggregation, values: Floats) -> Floats:
-    """Return what is added up of the queries' values, (n_queries,)."""
-    return floored_log(values) if aggregation == "geometric" else values
-
-
-def of_exact_sum(aggregation: Aggregation, units_: int, n: int) -> float:
-    """Return the value over n queries from the exact sum of what `summed` returns."""
-    value = mean_of(units_, 1 if aggregation == "sum" else n)
-    return math.exp(value) if aggregation == "geometric" else value
 
 
 def _no_translation(name: str, parameters: Parameters) -> tuple[str, Parameters]:
@@ -417,14 +397,6 @@ def _check_own(definition: Definition) -> None:
             )
 
 
-def if_whole(judged: Judged, **_: Any) -> str:
-    """Tell why grades do not rank ties from best to worst where a run was cut at a depth.
-
-    For measures of which documents were retrieved, not only of the relevant ones.
-    """
-    return "it depends on which tied documents `depth` keeps" if judged.is_cut else ""
-
-
 # What libraries put around the name of a measure: RetrievalMAP, cosine_ndcg, DocumentMRREvaluator.
 _AROUND = re.compile(
     "^(eval)?(retrieval|document|cosine|cossim|dot(score)?|euclidean|manhattan)?|(score|evaluator)$"
@@ -467,35 +439,3 @@ def definitions() -> list[Definition]:
     ('nDCG', 'DCG@k / DCG@k of the ideal ranking')
     """
     return list(DEFINITIONS.values())
-
-
-def unknown_measure(name: str, written: str) -> MeasureError:
-    """Return the error for a name that does not exist: what it is elsewhere, or what is near.
-
-    >>> str(unknown_measure("NDGC", "NDGC@10"))
-    "unknown measure 'NDGC@10'. Did you mean nDCG@10 or RnDCG? `cranfield measures` lists them all."
-    """
-    from cranfield.measures.absent import absent  # which is needed here alone
-
-    before = written.removesuffix("@")
-    its = variant(before)
-    if before != written and its is not None:
-        definition = DEFINITIONS[its[0]]
-        if definition.cutoff == "none":
-            return MeasureError(f"{written!r}: {before} takes no cutoff: leave out @")
-        point = "0.1" if definition.cutoff_kind == "recall" else "10"
-        return MeasureError(f"{written!r}: there is no number behind @, as in {before}@{point}")
-    first, at, second = written.rpartition("@")
-    if at and "@" in first and variant(first.partition("@")[0]) is not None:
-        return MeasureError(
-            f"{written!r} has two cutoffs: write {first}, or {first.partition('@')[0]}@{second}"
-        )
-    known = absent(without_library(name))
-    if known is not None:
-        return MeasureError(f"{written!r} is no measure here: {known}")
-    near = dict.fromkeys(VARIANTS[known][0] for known in nearest(without_library(name), VARIANTS))
-    cutoff = written.removeprefix(name)
-    cut = cutoff if cutoff.startswith("@") and cutoff[1:].isdecimal() else ""
-    meant = (one if DEFINITIONS[one].cutoff == "none" else one + cut for one in near)
-    guess = f" Did you mean {' or '.join(meant)}?" if near else ""
-    return MeasureError(f"unknown measure {written!r}.{guess} `cranfield measures` lists them all.")

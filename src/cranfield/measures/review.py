@@ -7,8 +7,8 @@ import numpy as np
 from cranfield.arrays.ranked import Floats, Ints, ratio
 from cranfield.data.judged import Judged
 from cranfield.measures.parameters import Cutoff, Parameter, RecallPoint, Rel, whole
-from cranfield.measures.registry import if_whole, measure
-from cranfield.measures.traits import BY_GRADE, Traits
+from cranfield.measures.registry import measure
+from cranfield.measures.traits import BY_GRADE, Traits, if_whole
 
 Collection = Annotated[
     int,

@@ -21,8 +21,15 @@ from cranfield.measures.parameters import (
     whole,
 )
 from cranfield.measures.precision import Beta, weighted_mean
-from cranfield.measures.registry import Names, if_whole, measure
-from cranfield.measures.traits import EXTREMES, EXTREMES_AVERAGED, LINEAR, NOT_OF_GRADES, Traits
+from cranfield.measures.registry import Names, measure
+from cranfield.measures.traits import (
+    EXTREMES,
+    EXTREMES_AVERAGED,
+    LINEAR,
+    NOT_OF_GRADES,
+    Traits,
+    if_whole,
+)
 from cranfield.options import finite
 
 _ENDLESS = "retrieving anything more lowers precision: unjudged counts as not relevant"

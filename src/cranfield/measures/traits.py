@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from cranfield.data.judged import Judged
 from cranfield.errors import MeasureError
 from cranfield.measures.parameters import Parameters
 
@@ -92,3 +93,11 @@ EXTREMES_AVERAGED = replace(EXTREMES, averages_ties=True)
 SPLIT_AVERAGED = replace(SPLIT, averages_ties=True)
 NOT_OF_GRADES = Traits(bounds="none", by_grade=True, fractions="taken")
 UNSTATED = Traits()  # of a measure whose declaration says nothing
+
+
+def if_whole(judged: Judged, **_: Any) -> str:
+    """Tell why grades do not rank ties from best to worst where a run was cut at a depth.
+
+    For measures of which documents were retrieved, not only of the relevant ones.
+    """
+    return "it depends on which tied documents `depth` keeps" if judged.is_cut else ""

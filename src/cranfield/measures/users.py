@@ -42,9 +42,7 @@ def _linear(parameters: Parameters) -> Linear:
 @measure(
     "RBP",
     names=Names(
-        ("rank_biased_precision",),
-        variants={"rbp": {"p": 0.9, "gain": "linear"}},
-        decimals="p",
+        ("rank_biased_precision",), variants={"rbp": {"p": 0.9, "gain": "linear"}}, decimals="p"
     ),
     traits=Traits(bounds=_bounded, linear=_linear, by_grade=by_gain, fractions=_fractions),
     perfect="its weights add up to 1 only over endlessly many relevant documents",

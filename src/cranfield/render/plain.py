@@ -169,11 +169,7 @@ def _least(
 
 
 def _fitted(
-    table: Table,
-    cells: Sequence[Sequence[str]],
-    columns: Sequence[int],
-    width: int,
-    apart: int,
+    table: Table, cells: Sequence[Sequence[str]], columns: Sequence[int], width: int, apart: int
 ) -> list[int] | None:
     """Return the widths of columns that fit into `width`; None if they cannot be so narrow.
 

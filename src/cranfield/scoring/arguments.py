@@ -5,7 +5,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from cranfield.formats import rows_of_lists
 from cranfield.formats.block import Duplicates, Errors
 from cranfield.formats.columns import ColumnsOfBoth, What
 from cranfield.formats.frames import is_table
-from cranfield.formats.header import columns_for, columns_for_side
 from cranfield.formats.objects import is_list, lists_of_ids
+from cranfield.formats.stated_columns import columns_for, columns_for_side
 from cranfield.measures import Measure, parse_all
 from cranfield.options import Options, is_whole, option, whole
 from cranfield.scoring.scores import Scores, Systems
@@ -325,21 +325,3 @@ def _are_measures(runs: Any) -> bool:
         return bool(parse_all(first))
     except MeasureError:
         return False
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class ReadingOptions(TypedDict, total=False):
-    """The options of Reading, as keywords of a function."""
-
-    columns: ColumnsOfBoth | None
-
-
-class ThreadsOptions(TypedDict, total=False):
-    """The options of Threads, as keywords of a function."""
-
-    threads: int | None
-
-
-# ---- end

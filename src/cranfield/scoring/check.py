@@ -12,16 +12,16 @@ from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import InputError, printable
 from cranfield.formats.columns import ColumnsOfBoth, What
-from cranfield.formats.header import columns_for
 from cranfield.formats.source import Source
+from cranfield.formats.stated_columns import columns_for
 from cranfield.notes import Note, gravest_first
-from cranfield.options import checked, refuse_others, takes, whole
-from cranfield.progress import Watching, WatchingOptions, watched
+from cranfield.options import checked, keywords, refuse_others, takes, whole
+from cranfield.progress import Watching, watched
 from cranfield.render.numbers import number_of, plain
 from cranfield.render.plain import folded
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
+from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.findings import KEPT, about_qrels, about_run, of_error
 from cranfield.scoring.sides import sides_of
 
@@ -138,10 +138,6 @@ def _example(finding: Note) -> str:
     return f"{line}: {row}" if line and row else line or row
 
 
-class CheckOptions(ReadingOptions, WatchingOptions, total=False):
-    """The options of `check`, as keywords."""
-
-
 @watched
 @takes(Reading, Watching)
 def check(
@@ -149,7 +145,7 @@ def check(
     runs: RunLike | SeveralRuns | None = None,
     *,
     k: int = 10,
-    **reading: Unpack[CheckOptions],
+    **reading: "Unpack[keywords.Check]",
 ) -> Check:
     """Find what silently makes scores wrong in judgments and runs.
 

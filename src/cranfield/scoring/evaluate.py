@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Never, Unpack, overload
 from cranfield.arrays.memory import give_back
 from cranfield.arrays.threads import at_most
 from cranfield.data.judge import judge_all
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.reader import QrelsReader
 from cranfield.data.run import Run, RunLike, SeveralRuns
@@ -18,9 +18,9 @@ from cranfield.formats.frames import is_table
 from cranfield.lazy import MOST_KEPT
 from cranfield.measures import Measure, parse_all, plan_of
 from cranfield.notes import warn_of
-from cranfield.options import checked, flag, refuse_others, takes
-from cranfield.progress import Watching, WatchingOptions, watched
-from cranfield.scoring.arguments import Reading, ReadingOptions, Threads, arranged
+from cranfield.options import checked, flag, keywords, refuse_others, takes
+from cranfield.progress import Watching, watched
+from cranfield.scoring.arguments import Reading, Threads, arranged
 from cranfield.scoring.assembly import Assembly
 from cranfield.scoring.ends import NO_ENDS, EndsOptions
 from cranfield.scoring.job import Job, Scored, Way
@@ -35,55 +35,33 @@ DEFAULT_MEASURES = "nDCG@10 AP RR P@10 R@100 Judged@10"
 MeasuresLike = str | Measure | Iterable[str | Measure]
 
 
-class HowOptions(ReadingOptions, JudgingOptions, WatchingOptions, total=False):
-    """How data are read, how a run is judged, and who watches, as keywords of a function."""
-
-
-class _Options(HowOptions, total=False):
-    """The same, and those of extensions."""
-
-    threads: int | None
-    convention: str | None
-    bounds: bool
-    buckets: int | None
-    temp: str | None
-
-
-class EvaluateOptions(_Options, total=False):
-    """The options of `evaluate`, for its forms."""
-
-    slices: Any
-    fingerprints: bool
-    errors: Errors
-
-
 @overload
 def evaluate(
     qrels: QrelsLike,
     runs: list[list[int]] | list[list[str]],  # of ids
     measures: MeasuresLike = ...,
-    **options: Unpack[EvaluateOptions],
+    **options: "Unpack[keywords.Evaluate]",
 ) -> Scores: ...
 @overload
 def evaluate(
     qrels: QrelsLike,
     runs: SeveralRuns,
     measures: MeasuresLike = ...,
-    **options: Unpack[EvaluateOptions],
+    **options: "Unpack[keywords.Evaluate]",
 ) -> Systems: ...
 @overload
 def evaluate(
     qrels: QrelsLike,
     runs: RunLike,
     measures: MeasuresLike = ...,
-    **options: Unpack[EvaluateOptions],
+    **options: "Unpack[keywords.Evaluate]",
 ) -> Scores: ...
 @overload
 def evaluate(
     qrels: Any,
     runs: None = ...,
     measures: MeasuresLike = ...,
-    **options: Unpack[EvaluateOptions],
+    **options: "Unpack[keywords.Evaluate]",
 ) -> Any: ...
 @watched
 @takes(Reading, Judging, Threads, *FAMILIES, Watching)
@@ -95,7 +73,7 @@ def evaluate(
     slices: Any = None,
     fingerprints: bool = False,
     errors: Errors = "strict",
-    **judging: Unpack[_Options],
+    **judging: Any,
 ) -> Scores | Systems:
     """Score one run, or several, against judgments.
 

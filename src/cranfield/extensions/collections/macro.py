@@ -20,13 +20,14 @@ from cranfield.comparison.corrections import corrected
 from cranfield.comparison.flips import Flips
 from cranfield.comparison.scale import is_geometric
 from cranfield.comparison.score_columns import spelled
-from cranfield.comparison.settings import Alignment, AlignmentOptions, Settings
+from cranfield.comparison.settings import Alignment, Settings
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, printable
+from cranfield.extensions import keywords
 from cranfield.extensions.collections.collection_files import collection_files
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, compare_averages
 from cranfield.extensions.collections.macro_tables import macro_tables
-from cranfield.extensions.collections.options import CollectionSettings, CollectionSettingsOptions
+from cranfield.extensions.collections.options import CollectionSettings
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged, warn_of
 from cranfield.options import refuse_others, takes
@@ -35,7 +36,7 @@ from cranfield.render.numbers import number, number_of, some
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.evaluate import MeasuresLike
 
 FEWEST = 6  # collections: with fewer, no p over collections can be at most .05
 
@@ -132,17 +133,13 @@ class CollectionComparison(Shown):
         }
 
 
-class CollectionOptions(CollectionSettingsOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `compare_collections`, as keywords."""
-
-
 @watched
 @takes(CollectionSettings, Alignment, Reading, Judging, Watching, without=("queries",))
 def compare_collections(
     collections: Any,
     measures: MeasuresLike | None = None,
     *_more: Never,
-    **options: Unpack[CollectionOptions],
+    **options: "Unpack[keywords.CompareCollections]",
 ) -> CollectionComparison:
     """Compare systems over several collections, each of which counts the same.
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cranfield.comparison.comparison import Comparison
-from cranfield.comparison.tables import CORRECTIONS, MARKS
+from cranfield.comparison.method import CORRECTIONS
+from cranfield.comparison.tables import MARKS
 from cranfield.extensions.collections.macro_result import MacroPair, MacroResult, MacroSystem
 from cranfield.extensions.collections.options import CollectionSettings
 from cranfield.notes import Note, around

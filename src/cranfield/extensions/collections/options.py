@@ -1,7 +1,7 @@
 """How systems are compared over several collections: the options."""
 
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Literal
 
 from cranfield.comparison.level import ALPHA
 from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, check_test
@@ -40,22 +40,3 @@ class CollectionSettings(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_test(self.flips, self.test, self.correction, self.baseline, all_pairs=self.all_pairs)
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class CollectionSettingsOptions(TypedDict, total=False):
-    """The options of CollectionSettings, as keywords of a function."""
-
-    baseline: str | None
-    all_pairs: bool
-    test: CollectionTest
-    correction: CollectionCorrection
-    alpha: float
-    flips: int
-    seed: int
-    tie: float
-
-
-# ---- end

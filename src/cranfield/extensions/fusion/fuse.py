@@ -4,20 +4,21 @@ from typing import Any, Unpack, get_args
 
 import numpy as np
 
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.data.meeting import notes_on_order
 from cranfield.data.run import Run
 from cranfield.data.run_names import runs_of
 from cranfield.errors import InputError, OptionError, one_of, printable
+from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fused_rows import FusedRows
-from cranfield.extensions.fusion.fusing import Fusing, FusingOptions, Method
+from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS, needs_scores, settled
 from cranfield.formats.columns import What
-from cranfield.formats.header import columns_for
+from cranfield.formats.stated_columns import columns_for
 from cranfield.notes import warn_of
 from cranfield.options import options_of, refuse_others, takes
 from cranfield.render.numbers import some
-from cranfield.scoring.arguments import Reading, ReadingOptions
+from cranfield.scoring.arguments import Reading
 from cranfield.version import __version__
 
 #: What has no meaning for a fused run, of how a run is judged.
@@ -28,13 +29,9 @@ NOT_FUSED = tuple(
 )
 
 
-class FuseOptions(FusingOptions, JudgingOptions, ReadingOptions, total=False):
-    """The options of `fuse`, as keywords."""
-
-
 @takes(Fusing, Judging, Reading, without=NOT_FUSED)
 def fuse(
-    runs: Any, method: Method = "rrf", name: str | None = None, **options: Unpack[FuseOptions]
+    runs: Any, method: Method = "rrf", name: str | None = None, **options: "Unpack[keywords.Fuse]"
 ) -> Run:
     """Return one run made of several: each document that one of them returned, with one score.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from cranfield.errors import OptionError
 from cranfield.options import Options, finite, number, option, share
@@ -99,21 +99,3 @@ class Fusing(Options):
         if len(weights) != len(names):
             raise OptionError(f"{len(weights)} weights for {len(names)} runs: {some(names)}")
         return list(weights)
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class FusingOptions(TypedDict, total=False):
-    """The options of Fusing, as keywords of a function."""
-
-    norm: Norm | None
-    weights: Any
-    absent: Absent | None
-    k: float
-    gamma: float
-    sigma: float
-    phi: float
-
-
-# ---- end

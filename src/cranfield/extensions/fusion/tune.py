@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, Unpack, get_args
 
 import numpy as np
 
@@ -21,13 +21,14 @@ from cranfield.data.judging import Judging
 from cranfield.data.run import Run
 from cranfield.data.run_names import runs_of
 from cranfield.errors import InputError, MeasureError, OptionError, one_of
-from cranfield.extensions.fusion.fuse import NOT_FUSED, FuseOptions
+from cranfield.extensions import keywords
+from cranfield.extensions.fusion.fuse import NOT_FUSED
 from cranfield.extensions.fusion.fusing import Fusing, Method
 from cranfield.extensions.fusion.methods import METHODS
 from cranfield.extensions.fusion.trials import Over, Trials, count_parts, list_settings
 from cranfield.formats.columns import What
-from cranfield.formats.header import columns_for
 from cranfield.formats.small.labels import cluster_labels
+from cranfield.formats.stated_columns import columns_for
 from cranfield.measures import Measure, parse
 from cranfield.notes import Note, warn_of
 from cranfield.options import Options, is_whole, option, refuse_others, takes
@@ -46,7 +47,7 @@ from cranfield.render.numbers import (
 )
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
+from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import score_runs
 
 _LISTED = 10  # settings of several runs' weights that a table shows
@@ -86,26 +87,6 @@ class Tuning(Options):
     )
     seed: int = option(SEED, "The same seed draws the same by chance.", count_from(0))
     alpha: float = option(*ALPHA)
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class TuningOptions(TypedDict, total=False):
-    """The options of Tuning, as keywords of a function."""
-
-    over: Over | None
-    steps: int | None
-    folds: Any
-    seed: int
-    alpha: float
-
-
-# ---- end
-
-
-class TuneOptions(TuningOptions, FuseOptions, ReadingOptions, total=False):
-    """The options of `tune`, as keywords."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -276,7 +257,7 @@ def tune(
     runs: Any,
     method: Method = "sum",
     measure: str | Measure = "nDCG@10",
-    **options: Unpack[TuneOptions],
+    **options: "Unpack[keywords.Tune]",
 ) -> Tuned:
     """Choose weights, or a parameter, of fusion on some queries, and judge them on others.
 

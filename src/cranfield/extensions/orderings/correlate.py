@@ -8,10 +8,11 @@ import numpy as np
 
 from cranfield.arrays.products import product
 from cranfield.arrays.ranked import Floats
-from cranfield.comparison.settings import Alignment, AlignmentOptions
+from cranfield.comparison.settings import Alignment
 from cranfield.comparison.significance import resampled
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.extensions import keywords
 from cranfield.extensions.orderings.coefficients import (
     kendall,
     rounded,
@@ -22,11 +23,7 @@ from cranfield.extensions.orderings.coefficients import (
     weighted_tau,
 )
 from cranfield.extensions.orderings.discrimination import Discrimination
-from cranfield.extensions.orderings.options import (
-    CorrelationSettings,
-    CorrelationSettingsOptions,
-    SignFlips,
-)
+from cranfield.extensions.orderings.options import CorrelationSettings, SignFlips
 from cranfield.extensions.orderings.ordering import Ordering, orderings_of
 from cranfield.extensions.orderings.pairs import Correlation, OrderingPair, Swapped
 from cranfield.extensions.orderings.rbo import rbo
@@ -35,13 +32,9 @@ from cranfield.notes import Note
 from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.evaluate import MeasuresLike
 
 _HOLDS_AT = 97  # queries: measured of so many, the interval holds as often as it says
-
-
-class CorrelateOptions(CorrelationSettingsOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `correlate`, as keywords."""
 
 
 @watched
@@ -52,7 +45,7 @@ def correlate(
     measures: MeasuresLike | None = None,
     *,
     reference: str | Measure | None = None,
-    **options: Unpack[CorrelateOptions],
+    **options: "Unpack[keywords.Correlate]",
 ) -> Correlation:
     """Say how alike several measures, or several judgments, order the same systems.
 

@@ -11,16 +11,15 @@ from cranfield.arrays.products import product
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.flips import Flips
-from cranfield.comparison.settings import Alignment, AlignmentOptions
+from cranfield.comparison.settings import Alignment
 from cranfield.data.judging import Judging
+from cranfield.extensions import keywords
 from cranfield.extensions.orderings.coefficients import rounded
 from cranfield.extensions.orderings.options import (
     BINS,
     CorrelationSettings,
     SignFlips,
-    SignFlipsOptions,
     SwapSettings,
-    SwapSettingsOptions,
 )
 from cranfield.extensions.orderings.ordering import Ordering, orderings_of, shown_flips
 from cranfield.extensions.whatif.variants import blocks
@@ -30,7 +29,7 @@ from cranfield.render.numbers import number, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.evaluate import MeasuresLike
 
 _FEW = 100  # differences of a size: of fewer, a table shows no share
 
@@ -135,21 +134,13 @@ class SwapRate(Shown):
         return {**asdict(self), "rate": self.rate, "rates": self.rates}
 
 
-class PowerOptions(SignFlipsOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `discriminative_power`, as keywords."""
-
-
-class SwapOptions(SwapSettingsOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `swap_rate`, as keywords."""
-
-
 @watched
 @takes(SignFlips, Alignment, Reading, Judging, Watching, without=("queries",))
 def discriminative_power(
     qrels: Any,
     runs: Any = None,
     measures: MeasuresLike | None = None,
-    **options: Unpack[PowerOptions],
+    **options: "Unpack[keywords.DiscriminativePower]",
 ) -> dict[str, DiscriminativePower]:
     """Return, for each measure, how many pairs differ significantly (Sakai, SIGIR 2006).
 
@@ -180,7 +171,7 @@ def swap_rate(
     qrels: Any,
     runs: Any = None,
     measures: MeasuresLike | None = None,
-    **options: Unpack[SwapOptions],
+    **options: "Unpack[keywords.SwapRate]",
 ) -> dict[str, SwapRate]:
     """Return, for each measure, how often two halves of the queries order two systems differently.
 

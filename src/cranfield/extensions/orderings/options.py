@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from cranfield.comparison.level import ALPHA
 from cranfield.comparison.settings import FLIPS_OPTION, SEED_OPTION, count_from
@@ -76,44 +76,3 @@ class SwapSettings(Options):
     bins: Sequence[float] = option(
         BINS, "Where sizes of differences are divided: rising numbers above 0.", rising
     )
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class SignFlipsOptions(TypedDict, total=False):
-    """The options of SignFlips, as keywords of a function."""
-
-    alpha: float
-    flips: int
-    seed: int
-
-
-class CorrelationSettingsOptions(TypedDict, total=False):
-    """The options of CorrelationSettings, as keywords of a function."""
-
-    alpha: float
-    flips: int
-    seed: int
-    resamples: int
-    rbo_p: float
-    discrimination: bool
-    splits: int
-
-
-class ReproductionSettingsOptions(TypedDict, total=False):
-    """The options of ReproductionSettings, as keywords of a function."""
-
-    alpha: float
-    rbo_p: float
-
-
-class SwapSettingsOptions(TypedDict, total=False):
-    """The options of SwapSettings, as keywords of a function."""
-
-    splits: int
-    seed: int
-    bins: Sequence[float]
-
-
-# ---- end

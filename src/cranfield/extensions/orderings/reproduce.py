@@ -14,12 +14,13 @@ from cranfield.comparison.alignment import Aligned, Evaluated, align
 from cranfield.comparison.flips import Paired
 from cranfield.comparison.remarks import of_few
 from cranfield.comparison.scale import range_of
-from cranfield.comparison.settings import Alignment, AlignmentOptions
+from cranfield.comparison.settings import Alignment
 from cranfield.comparison.significance import Moments, fieller, summed, t_ends
 from cranfield.data.judging import Judging
 from cranfield.data.ranking import Rankings
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError, printable
-from cranfield.extensions.orderings.options import ReproductionSettings, ReproductionSettingsOptions
+from cranfield.extensions import keywords
+from cranfield.extensions.orderings.options import ReproductionSettings
 from cranfield.extensions.orderings.rbo import rbo
 from cranfield.extensions.orderings.reproduction import Estimate, ReproducedRun, Reproduction
 from cranfield.notes import Note, merged, warn_of
@@ -27,13 +28,9 @@ from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, steps, watched
 from cranfield.render.numbers import number_of, or_none
 from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.evaluate import MeasuresLike
 
 _HOLDS_AT = 97  # queries: measured of so many, the interval of RMSE holds about as often as it says
-
-
-class ReproduceOptions(ReproductionSettingsOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `reproduce`, as keywords."""
 
 
 @watched
@@ -45,7 +42,7 @@ def reproduce(
     measures: MeasuresLike | None = None,
     *,
     other_qrels: Any = None,
-    **options: Unpack[ReproduceOptions],
+    **options: "Unpack[keywords.Reproduce]",
 ) -> Reproduction:
     """Say how near a second experiment came to a first one.
 

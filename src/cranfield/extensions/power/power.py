@@ -6,6 +6,7 @@ from typing import Any, Literal, Unpack
 
 from cranfield.comparison.needed import (
     MOST_QUERIES,
+    Design,
     chance,
     goal_of,
     least_enough,
@@ -13,10 +14,10 @@ from cranfield.comparison.needed import (
     n_clusters_of,
     queries_for,
 )
-from cranfield.comparison.settings import Design, DesignOptions, count_from
+from cranfield.comparison.settings import count_from
 from cranfield.errors import OptionError
 from cranfield.notes import Note
-from cranfield.options import checked, number, refuse_others, share, takes
+from cranfield.options import checked, keywords, number, refuse_others, share, takes
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 
@@ -115,7 +116,7 @@ def power(
 
 
 @takes(Design)
-def queries_needed(**options: Unpack[DesignOptions]) -> int:
+def queries_needed(**options: "Unpack[keywords.Design]") -> int:
     """Return the smallest number of queries that reaches a goal, at least 2.
 
     State one goal: effect, difference, width or margin. The last three need `sd`.
@@ -159,7 +160,7 @@ def queries_needed(**options: Unpack[DesignOptions]) -> int:
 
 
 @takes(Design, without=("seeds",))
-def seeds_needed(n_queries: int, **options: Unpack[DesignOptions]) -> int:
+def seeds_needed(n_queries: int, **options: "Unpack[keywords.Design]") -> int:
     """Return the smallest number of runs of each system that reaches a goal, at least 2.
 
     The runs are trained with different seeds, and the question is whether the systems would differ

@@ -7,8 +7,7 @@ from typing import Any, Literal
 from cranfield.cli import flags
 from cranfield.cli.terminal import Format, format_option, show
 from cranfield.comparison.effects import FEW
-from cranfield.comparison.needed import MOST_QUERIES, detectable, queries_for
-from cranfield.comparison.settings import Design
+from cranfield.comparison.needed import MOST_QUERIES, Design, detectable, queries_for
 from cranfield.errors import OptionError
 from cranfield.extensions.power.power import Experiment, power, queries_needed, seeds_needed
 from cranfield.options import whole

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from cranfield.comparison.method import told_by
 from cranfield.comparison.result import Pair, Result, System
-from cranfield.comparison.tables import told_by
 from cranfield.extensions.report.axis import Axis, share
 from cranfield.extensions.report.digits import change, digits, interval, short
 from cranfield.extensions.report.element import NOTHING, Markup, element, joined, name_of

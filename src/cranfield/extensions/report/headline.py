@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.method import TESTS, told_by
 from cranfield.comparison.result import System
 from cranfield.comparison.scale import is_geometric
-from cranfield.comparison.tables import TESTS, told_by
 from cranfield.extensions.report.digits import change, digits, interval
 from cranfield.extensions.report.element import Markup, element, escaped, joined, name_of
 from cranfield.extensions.report.evidence import Evidence

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from string import ascii_lowercase
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 from cranfield.comparison.compare import compared, every_pair
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.method import CORRECTIONS, test_of
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import CORRECTIONS, test_of
 from cranfield.errors import InputError
+from cranfield.extensions import keywords
 from cranfield.extensions.collections.macro import CollectionComparison, averaged
 from cranfield.extensions.report.paper_columns import ABSENT, AverageColumn, MeasureColumn
 from cranfield.lazy import cached_property
@@ -62,24 +63,6 @@ class Paper(Options):
     )
     label: str | None = option(None, r"LaTeX's \label, as in tab:main.", _label)
     wide: bool = option(False, "In LaTeX, across both columns of a page: table*.")
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class PaperOptions(TypedDict, total=False):
-    """The options of Paper, as keywords of a function."""
-
-    marks: Marks | None
-    sort: bool
-    digits: int | None
-    percent: bool
-    caption: str | None
-    label: str | None
-    wide: bool
-
-
-# ---- end
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -366,7 +349,7 @@ def _in_runs(numbers: Sequence[int]) -> str:
 @takes(Paper)
 def paper_table(
     found: Comparison | Mapping[str, Comparison] | CollectionComparison,
-    **options: Unpack[PaperOptions],
+    **options: "Unpack[keywords.Paper]",
 ) -> PaperTable:
     r"""Return the table that a paper prints: systems by measures, with marks of significance.
 

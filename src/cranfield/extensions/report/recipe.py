@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.method import method_of
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import method_of
 from cranfield.data.judging import Judging
 from cranfield.errors import InputError
 from cranfield.extensions.report.element import Markup, element, escaped, joined, name_of

@@ -23,8 +23,8 @@ from cranfield.extensions.report.sheets import QUERIES, sheets
 from cranfield.formats.small.texts import TextsLike, texts_of
 from cranfield.formats.source import Path, Source, written
 from cranfield.notes import Note, gravest_first, merged
-from cranfield.options import checked, refuse_others, takes, whole
-from cranfield.progress import Watching, WatchingOptions, stage, watched
+from cranfield.options import checked, keywords, refuse_others, takes, whole
+from cranfield.progress import Watching, stage, watched
 from cranfield.render.numbers import number_of, queries_of, some
 
 DEEPEST = 100  # ranks of each system
@@ -89,7 +89,7 @@ def report(
     budget: int = BUDGET,
     command: str | None = None,
     inputs: Iterable[Path] = (),
-    **options: Unpack[WatchingOptions],
+    **options: "Unpack[keywords.Watching]",
 ) -> Report:
     """Make one page of a comparison: tables, charts, and every query's rankings side by side.
 

@@ -19,7 +19,7 @@ from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.regroup import bucket_of
 from cranfield.errors import InputError
 from cranfield.extensions.scale.tasks import ANSWERED, QUERY, Batches
-from cranfield.measures.registry import Aggregation, of_exact_sum, summed
+from cranfield.measures.aggregation import Aggregation, of_exact_sum, summed
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cranfield.data.judge import judge
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.relevance import no_judgment
 from cranfield.data.run import Run
@@ -48,15 +48,17 @@ from cranfield.extensions.scale.totals import (
 from cranfield.formats.block import Errors, LeftOut, Role, check_errors
 from cranfield.formats.columns import IDS, ColumnsLike, ColumnsOfBoth, What, plain_name
 from cranfield.formats.fields import Fields, fields_of
-from cranfield.formats.header import columns_for, columns_for_side, list_columns, take_columns
+from cranfield.formats.header import list_columns, take_columns
+from cranfield.formats.stated_columns import columns_for, columns_for_side
 from cranfield.formats.systems import SYSTEMS
 from cranfield.measures import Measure
-from cranfield.options import checked, level, refuse_others, takes, whole
+from cranfield.options import checked, keywords, level, refuse_others, takes, whole
 from cranfield.scoring.evaluate import DEFAULT_MEASURES, MeasuresLike, measures_of
 from cranfield.version import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 __all__ = ["compare", "evaluate", "summarize"]
 
@@ -82,7 +84,7 @@ def evaluate(
     top_grade: float | None = None,
     buckets: int | None = None,
     names: Names = "plain",
-    **judging: Unpack[JudgingOptions],
+    **judging: "Unpack[keywords.Judging]",
 ) -> "DataFrame":
     """Return a DataFrame with the scores of each query, computed by Spark.
 

@@ -11,15 +11,15 @@ import numpy as np
 from cranfield.arrays.exact import Sums
 from cranfield.arrays.ranked import Floats, Ints
 from cranfield.data.counts import Counts
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, as_run
 from cranfield.errors import InputError, MeasureError, NothingSharedError, OptionError
 from cranfield.extensions.scale.part import judged_part
 from cranfield.measures import Measure, plan_of
-from cranfield.measures.registry import of_exact_sum, summed
+from cranfield.measures.aggregation import of_exact_sum, summed
 from cranfield.notes import Note, lines_of
-from cranfield.options import checked, level, refuse_others, takes
+from cranfield.options import checked, keywords, level, refuse_others, takes
 from cranfield.render.numbers import number
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
@@ -63,7 +63,7 @@ class Tally:
         measures: MeasuresLike,
         *,
         top_grade: float | None = None,
-        **judging: Unpack[JudgingOptions],
+        **judging: "Unpack[keywords.Judging]",
     ) -> None:
         """Make a tally of no query yet.
 

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cranfield.comparison.corrections import CORRECTIONS as OF_P
+from cranfield.comparison.method import CORRECTIONS
 from cranfield.comparison.result import Pair, Result, System
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import CORRECTIONS, MARKS
+from cranfield.comparison.tables import MARKS
 from cranfield.render.numbers import interval, number, percent, probability, signed
 from cranfield.render.table import Column, Table, legend, wanted
 

@@ -11,27 +11,24 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.errors import CranfieldError, MeasureError, OptionError
+from cranfield.extensions import keywords
 from cranfield.extensions.tools.conventions import CONVENTIONS
 from cranfield.extensions.tools.rule import Convention, Group, rounded_to
 from cranfield.lazy import cached_property
 from cranfield.measures import Measure
 from cranfield.notes import Note, warn_of
 from cranfield.options import finite, refuse_others, takes
-from cranfield.progress import Watching, WatchingOptions, steps, watched
+from cranfield.progress import Watching, steps, watched
 from cranfield.render.numbers import number, number_of, or_none, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
-from cranfield.scoring.arguments import Reading, ReadingOptions, arranged
+from cranfield.scoring.arguments import Reading, arranged
 from cranfield.scoring.evaluate import measures_of, score_runs
 
 _USUAL = "nDCG@10"
 _DEFAULT = "cranfield"  # the name of what is computed without a convention
 _OF_WHOLE = 4  # to so many decimals a whole number is compared
 Way = tuple[Measure, Judging]  # how a number is computed
-
-
-class ConventionsOptions(ReadingOptions, WatchingOptions, total=False):
-    """The options of `conventions`, as keywords."""
 
 
 @watched
@@ -42,7 +39,7 @@ def conventions(
     measure: str | Measure = _USUAL,
     *,
     value: float | str | None = None,
-    **reading: Unpack[ConventionsOptions],
+    **reading: "Unpack[keywords.Conventions]",
 ) -> "SideBySide":
     """Compute a number as every tool does that has a convention here, side by side.
 

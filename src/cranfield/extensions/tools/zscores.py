@@ -3,7 +3,8 @@
 import math
 
 from cranfield.errors import DuplicateError
-from cranfield.formats.small.read import number_of, spaced, text_of, text_table
+from cranfield.formats.small.read import number_of, spaced, text_table
+from cranfield.formats.small.text_lines import text_of
 from cranfield.formats.source import Source
 
 _FORM = spaced("the z-scores", "query_id", "measure", "mean", "standard_deviation")

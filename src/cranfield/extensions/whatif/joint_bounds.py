@@ -34,6 +34,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels, QrelsLike
 from cranfield.data.run import Run, SeveralRuns
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, one_of
+from cranfield.extensions import keywords
 from cranfield.extensions.whatif.completions import reachable_grade
 from cranfield.extensions.whatif.extremes import ROUNDING, Linear, Ratio
 from cranfield.extensions.whatif.options import Bounding
@@ -49,13 +50,7 @@ from cranfield.render.numbers import plain, queries_of
 from cranfield.render.shown import Shown
 from cranfield.render.table import Table
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import (
-    HowOptions,
-    MeasuresLike,
-    measures_of,
-    refuse_mapping,
-    score_runs,
-)
+from cranfield.scoring.evaluate import MeasuresLike, measures_of, refuse_mapping, score_runs
 from cranfield.scoring.scores import Systems
 
 Method = Literal["exact", "separate"]
@@ -189,7 +184,7 @@ def joint_bounds(
     measures: MeasuresLike = _USUAL,
     *,
     errors: Errors = "strict",
-    **judging: Unpack[HowOptions],
+    **judging: "Unpack[keywords.JointBounds]",
 ) -> JointBounds:
     """Return the lowest and the highest difference of two runs, however the unjudged are graded.
 

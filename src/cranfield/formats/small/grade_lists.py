@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cranfield.errors import DuplicateError, InputError
-from cranfield.formats.small.read import text_of
+from cranfield.formats.small.text_lines import text_of
 from cranfield.formats.source import Source
 
 _HINT = (

@@ -5,7 +5,7 @@ from typing import Literal
 
 from cranfield.errors import InputError
 from cranfield.formats.files import first_line
-from cranfield.formats.small.read import text_of
+from cranfield.formats.small.text_lines import text_of
 from cranfield.formats.source import Source
 
 Listed = Literal["query_id", "doc_id"]

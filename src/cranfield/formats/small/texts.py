@@ -19,12 +19,10 @@ from cranfield.formats.small.read import (
     ReadLines,
     Table,
     first_character,
-    lines_of,
     read_table,
-    require_utf8,
-    text_lines,
     text_rows,
 )
+from cranfield.formats.small.text_lines import lines_of, require_utf8, text_lines
 from cranfield.formats.source import Source
 
 # A file, a dict {id: text}, or a table with a column of ids and one of texts.

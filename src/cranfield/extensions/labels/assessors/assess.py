@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from string import ascii_uppercase
-from typing import Any, TypedDict, Union, Unpack
+from typing import Any, Union, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from cranfield.data.qrels import Qrels, QrelsLike, as_qrels
 from cranfield.data.run import Run, RunLike, SeveralRuns
 from cranfield.data.run_names import runs_of
 from cranfield.errors import MeasureError, NothingSharedError, OptionError, printable
+from cranfield.extensions import keywords
 from cranfield.extensions.labels.assessors.agreement import Agreement
 from cranfield.extensions.labels.assessors.beyond_chance import coefficients_of, judgments_of
 from cranfield.extensions.labels.assessors.judgments import (
@@ -31,16 +32,15 @@ from cranfield.extensions.labels.assessors.relabel import on_scale, relabelled
 from cranfield.extensions.labels.assessors.stability import Stability, stabilities
 from cranfield.extensions.labels.rates import rate_rows
 from cranfield.extensions.whatif.variants import blocks
-from cranfield.formats.block import Duplicates
 from cranfield.formats.columns import What
-from cranfield.formats.header import columns_for
 from cranfield.formats.source import Path
+from cranfield.formats.stated_columns import columns_for
 from cranfield.measures import Measure
 from cranfield.notes import Note, merged
 from cranfield.options import Options, finite, is_whole, option, refuse_others, takes
 from cranfield.progress import Watching, parts, watched
 from cranfield.render.numbers import number_of
-from cranfield.scoring.arguments import Reading, ReadingOptions, check_columns, check_judged
+from cranfield.scoring.arguments import Reading, check_columns, check_judged
 from cranfield.scoring.evaluate import MeasuresLike, measures_of, score_runs
 from cranfield.scoring.scores import Systems
 from cranfield.version import __version__
@@ -69,27 +69,6 @@ class AgreementSettings(Options):
     alpha: float = option(*ALPHA)
 
 
-# ---- made from the families by scripts/make_docs.py
-
-
-class AgreementSettingsOptions(TypedDict, total=False):
-    """The options of AgreementSettings, as keywords of a function."""
-
-    rel: int
-    mixtures: int
-    seed: int
-    alpha: float
-
-
-# ---- end
-
-
-class AgreementOptions(AgreementSettingsOptions, ReadingOptions, total=False):
-    """The options of `agreement`, as keywords."""
-
-    duplicates: Duplicates
-
-
 @watched
 @takes(AgreementSettings, Reading, Judging, Watching, without=RANKING)
 def agreement(
@@ -100,7 +79,7 @@ def agreement(
     *,
     confusion: Rates | Path | None = None,
     others: Mapping[str, QrelsLike] | Sequence[QrelsLike] | None = None,
-    **options: Unpack[AgreementOptions],
+    **options: "Unpack[keywords.Agreement]",
 ) -> Agreement:
     """Compare two assessors' judgments, and what they make of systems.
 

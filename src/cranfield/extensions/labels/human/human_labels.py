@@ -9,29 +9,23 @@ from cranfield.comparison.alignment import Aligned, align
 from cranfield.comparison.corrections import holm
 from cranfield.comparison.result import Outcome
 from cranfield.comparison.scale import range_of
-from cranfield.comparison.settings import Alignment, AlignmentOptions
+from cranfield.comparison.settings import Alignment
 from cranfield.comparison.significance import Moments, t_interval, t_test
 from cranfield.data.judging import Judging
 from cranfield.errors import MeasureError
+from cranfield.extensions import keywords
 from cranfield.extensions.labels.human.human_samples import sampled
 from cranfield.extensions.labels.human.powered import Powered, Sample
 from cranfield.extensions.labels.human.powered_result import PoweredMean, PredictionPowered
-from cranfield.extensions.labels.human.powered_settings import (
-    PoweredSettings,
-    PoweredSettingsOptions,
-)
+from cranfield.extensions.labels.human.powered_settings import PoweredSettings
 from cranfield.notes import Note, warn_of
 from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, watched
 from cranfield.render.numbers import or_none, plain
 from cranfield.scoring.arguments import Reading
-from cranfield.scoring.evaluate import HowOptions, MeasuresLike
+from cranfield.scoring.evaluate import MeasuresLike
 
 FEW = 20  # labelled queries: with fewer, intervals were seen to hold less often than they say
-
-
-class PredictionPoweredOptions(PoweredSettingsOptions, AlignmentOptions, HowOptions, total=False):
-    """The options of `prediction_powered`, as keywords."""
 
 
 @watched
@@ -42,7 +36,7 @@ def prediction_powered(
     measures: MeasuresLike | None = None,
     *,
     human: Any,
-    **options: Unpack[PredictionPoweredOptions],
+    **options: "Unpack[keywords.PredictionPowered]",
 ) -> PredictionPowered:
     """Estimate means and differences from a model's labels and a few by people (PPI++).
 

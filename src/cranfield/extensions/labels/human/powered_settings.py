@@ -1,7 +1,6 @@
 """How labels of people and of a model make one estimate: the options."""
 
 from dataclasses import dataclass
-from typing import TypedDict
 
 from cranfield.comparison.level import ALPHA
 from cranfield.options import Options, number, option
@@ -23,17 +22,3 @@ class PoweredSettings(Options):
     )
     alpha: float = option(*ALPHA)
     lam: float | None = option(*LAM)
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class PoweredSettingsOptions(TypedDict, total=False):
-    """The options of PoweredSettings, as keywords of a function."""
-
-    baseline: str | None
-    alpha: float
-    lam: float | None
-
-
-# ---- end

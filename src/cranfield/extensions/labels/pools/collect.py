@@ -10,6 +10,7 @@ from cranfield.arrays.ids import encode
 from cranfield.data.combined import WHICH_COUNTS, DifferingGrades
 from cranfield.data.qrels import Qrels
 from cranfield.errors import DuplicateError, InputError, printable
+from cranfield.extensions import keywords
 from cranfield.extensions.labels.label_files import DRAWING, Label, labels_in
 from cranfield.extensions.labels.pools.label_checks import (
     N_SHOWN,
@@ -19,7 +20,7 @@ from cranfield.extensions.labels.pools.label_checks import (
     is_task,
     list_asked,
 )
-from cranfield.extensions.labels.pools.options import CollectSettings, CollectSettingsOptions
+from cranfield.extensions.labels.pools.options import CollectSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN
 from cranfield.formats.block import Role
 from cranfield.formats.columns import COLUMNS
@@ -134,7 +135,7 @@ def collect(
     labels: "LabelsLike | Mapping[str, LabelsLike]",
     *,
     pool: Any = None,
-    **options: Unpack[CollectSettingsOptions],
+    **options: "Unpack[keywords.CollectSettings]",
 ) -> Labels:
     """Return the labels that people gave as judgments, checked against what was asked.
 

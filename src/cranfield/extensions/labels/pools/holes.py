@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from cranfield.data.judging import Judging
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, MeasureError, OptionError
+from cranfield.extensions import keywords
 from cranfield.extensions.orderings.coefficients import kendall
 from cranfield.extensions.whatif.unjudged import Unjudged, unjudged_of
 from cranfield.measures import Measure, parse
@@ -22,7 +23,7 @@ from cranfield.render.numbers import number, number_of, queries_of, signed
 from cranfield.render.shown import Shown
 from cranfield.render.table import Column, Table, table_of
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import HowOptions, score_runs
+from cranfield.scoring.evaluate import score_runs
 from cranfield.scoring.scores import TIE
 from cranfield.version import __version__
 
@@ -43,23 +44,6 @@ class HolesSettings(Options):
         "would not have been judged without that run.",
         whole(1),
     )
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class HolesSettingsOptions(TypedDict, total=False):
-    """The options of HolesSettings, as keywords of a function."""
-
-    k: int
-    pool_depth: int
-
-
-# ---- end
-
-
-class HolesOptions(HolesSettingsOptions, HowOptions, total=False):
-    """The options of `holes`, as keywords."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +161,7 @@ class Holes(Shown):
 @watched
 @takes(HolesSettings, Reading, Judging, Watching, without=NOT_FOR_HOLES)
 def holes(
-    qrels: Any, runs: Any, measures: str | Measure = "nDCG@10", **options: Unpack[HolesOptions]
+    qrels: Any, runs: Any, measures: str | Measure = "nDCG@10", **options: "Unpack[keywords.Holes]"
 ) -> Holes:
     """Show what the judgments lack for each run, and how it would fare had it not been pooled.
 

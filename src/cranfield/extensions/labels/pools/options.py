@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from cranfield.comparison.flips import SEED
 from cranfield.data.combined import DifferingGrades
@@ -156,32 +156,3 @@ class CollectSettings(Options):
         "Refuse the first label that cannot be used, or of a document that the pool lacks; or "
         "leave such labels out and count them.",
     )
-
-
-# ---- made from the families by scripts/make_docs.py
-
-
-class PoolSettingsOptions(TypedDict, total=False):
-    """The options of PoolSettings, as keywords of a function."""
-
-    by: By
-    k: int
-    n: int | None
-    strata: Strata | str | None
-    measure: str | None
-    draw: Draw
-    likely: Likely
-    unjudged: bool
-    seed: int
-
-
-class CollectSettingsOptions(TypedDict, total=False):
-    """The options of CollectSettings, as keywords of a function."""
-
-    assessor: str | None
-    grades_of: Mapping[str, float] | str | None
-    differing: DifferingGrades
-    errors: Errors
-
-
-# ---- end

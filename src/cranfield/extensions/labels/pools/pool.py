@@ -14,16 +14,12 @@ from cranfield.data.meeting import notes_on_order
 from cranfield.data.qrels import Qrels
 from cranfield.data.run import Run
 from cranfield.errors import InputError, OptionError, printable
+from cranfield.extensions import keywords
 from cranfield.extensions.fusion.fuse import fuse
 from cranfield.extensions.labels.pools.deciding import deciding
 from cranfield.extensions.labels.pools.draw import chosen, drawn_of_strata
 from cranfield.extensions.labels.pools.move_to_front import next_documents
-from cranfield.extensions.labels.pools.options import (
-    IN_ORDER,
-    By,
-    PoolSettings,
-    PoolSettingsOptions,
-)
+from cranfield.extensions.labels.pools.options import IN_ORDER, By, PoolSettings
 from cranfield.extensions.labels.pools.pool_result import NOT_DRAWN, Pool
 from cranfield.formats.block import Role
 from cranfield.formats.small.texts import DOC_TEXT, QUERY_TEXT, TextsLike, texts_of
@@ -33,13 +29,8 @@ from cranfield.options import refuse_others, takes
 from cranfield.progress import Watching, steps, watched
 from cranfield.render.numbers import number_of, signed
 from cranfield.scoring.arguments import Reading, arranged
-from cranfield.scoring.evaluate import HowOptions, score_runs
+from cranfield.scoring.evaluate import score_runs
 from cranfield.version import __version__
-
-
-class PoolOptions(PoolSettingsOptions, HowOptions, total=False):
-    """The options of `pool`, as keywords."""
-
 
 # What does not change which documents a run has on top: without it, a pool is made.
 NOT_POOLED = ("queries", "judged_only", "unretrieved", "depth", "overlap")
@@ -53,7 +44,7 @@ def pool(
     *,
     query_texts: TextsLike | None = None,
     doc_texts: TextsLike | None = None,
-    **options: Unpack[PoolOptions],
+    **options: "Unpack[keywords.Pool]",
 ) -> Pool:
     """Return which documents people should label: a pool, a part of it, or what is most useful.
 

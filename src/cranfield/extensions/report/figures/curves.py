@@ -8,7 +8,7 @@ from cranfield.arrays.ranked import Floats
 from cranfield.comparison.comparison import Comparison
 from cranfield.comparison.mean_interval import mean_intervals
 from cranfield.comparison.result import Result
-from cranfield.data.judging import Judging, JudgingOptions
+from cranfield.data.judging import Judging
 from cranfield.data.qrels import QrelsLike, as_qrels
 from cranfield.data.run import RunLike, as_run
 from cranfield.errors import InputError, MeasureError, OptionError
@@ -40,7 +40,7 @@ from cranfield.extensions.report.figures.style import OTHER, SHAPES, Drawing, St
 from cranfield.formats.identifiers import is_id
 from cranfield.measures import Measure, parse
 from cranfield.measures.interpolated import RECALL_POINTS
-from cranfield.options import checked, level, refuse_others, takes, whole
+from cranfield.options import checked, keywords, level, refuse_others, takes, whole
 from cranfield.render.numbers import number_of, plain, queries_of
 from cranfield.scoring.arguments import check_judged
 
@@ -234,7 +234,7 @@ def precision_recall(
     rel: float | None = None,
     systems: Iterable[str] | None = None,
     style: StyleName = "screen",
-    **judging: Unpack[JudgingOptions],
+    **judging: "Unpack[keywords.Judging]",
 ) -> Figure:
     """Draw precision against recall: the mean of all queries, for each system; or of one query.
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from cranfield.comparison.compare import every_pair
 from cranfield.comparison.comparison import Comparison
+from cranfield.comparison.method import tested_by
 from cranfield.comparison.result import Result
-from cranfield.comparison.tables import tested_by
 from cranfield.errors import InputError
 from cranfield.extensions.report.figures.choice import (
     OF_PAIR,

@@ -1,8 +1,8 @@
 """The sentences with pictures of a comparison: on means, intervals and tests."""
 
+from cranfield.comparison.method import tested_by
 from cranfield.comparison.result import Result
 from cranfield.comparison.settings import Settings
-from cranfield.comparison.tables import tested_by
 from cranfield.extensions.report.figures.choice import LETTERS, Between
 from cranfield.extensions.report.figures.marks import shown_name
 from cranfield.render.numbers import number, number_of, percent, queries_of, signed
@@ -45,11 +45,7 @@ def difference_said(pair: Between, settings: Settings) -> str:
         what, show, shown = (
             "Ratio of the geometric means",
             number,
-            (
-                pair.ratio,
-                pair.ratio_low,
-                pair.ratio_high,
-            ),
+            (pair.ratio, pair.ratio_low, pair.ratio_high),
         )
     mean, low, high = map(show, shown)
     ends = "" if shown[1] is None else f" ({level_of(settings)} {low} to {high})"

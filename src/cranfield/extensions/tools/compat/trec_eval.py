@@ -58,9 +58,7 @@ class TrecEvalOptions(Options):
         False, "Drop documents that are unjudged or of negative grade before measuring."
     )
     n_documents: int = option(
-        0,
-        "The number of documents in the collection (for utility).",
-        whole(0, LARGEST_GRADE),
+        0, "The number of documents in the collection (for utility).", whole(0, LARGEST_GRADE)
     )
     measures: Sequence[str] = option(
         ("official",),
@@ -82,11 +80,7 @@ class TrecEvalOptions(Options):
     )
 
 
-def trec_eval(
-    qrels: str,
-    run: str,
-    options: TrecEvalOptions = TrecEvalOptions(),
-) -> Iterator[str]:
+def trec_eval(qrels: str, run: str, options: TrecEvalOptions = TrecEvalOptions()) -> Iterator[str]:
     """Evaluate a run file as trec_eval does, and yield the lines that it prints.
 
     Everything is computed before the first line is yielded.

@@ -1,0 +1,224 @@
+"""Write the types of keywords: a TypedDict for each family of options, and for each function.
+
+Functions take options as `**options: "Unpack[keywords.Compare]"`. Type checkers read what these are
+in two generated modules, `cranfield.keywords`, and `cranfield.extensions.keywords` for functions of
+extensions; nothing imports them when it runs.
+"""
+
+import ast
+import builtins
+import inspect
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cranfield.options import Options, options_of
+
+PACKAGE = Path(__file__).parent.parent / "src" / "cranfield"
+CORE, EXTENSIONS = "cranfield.keywords", "cranfield.extensions.keywords"
+HEAD = '''\
+"""Keywords of {of}, for type checkers: scripts/make_docs.py writes this."""
+'''
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A function that takes options: its families, those of extensions among them."""
+
+    name: str
+    module: str
+    families: tuple[type[Options], ...]
+    without: frozenset[str]
+    own: dict[str, ast.expr]  # options that only its forms for type checkers take by keyword
+
+    @property
+    def home(self) -> str:
+        """The module that holds the types of its keywords."""
+        return EXTENSIONS if self.module.startswith("cranfield.extensions.") else CORE
+
+    @property
+    def bases(self) -> list[type[Options]]:
+        """The families of which it takes most options."""
+        return [
+            family
+            for family in self.families
+            if 2 * len(self.without & _keys(family)) < len(_keys(family))
+        ]
+
+    @property
+    def takes_one(self) -> bool:
+        """Whether its keywords are those of one family."""
+        return len(self.families) == 1 and not self.own
+
+
+def keyword_types() -> dict[Path, str]:
+    """Return the text of both modules, by their paths.
+
+    A family that only one function takes has no type of its own: its options are that function's.
+    """
+    verbs = sorted(_verbs(), key=lambda verb: verb.name)
+    takers = Counter(family for verb in verbs for family in verb.bases)
+    shared = {family for family, n_takers in takers.items() if n_takers > 1}
+    shared |= {family for verb in verbs if verb.takes_one for family in verb.families}
+    shared |= {base for family in takers for base in _parents(family)}
+    in_core = {family for verb in verbs if verb.home == CORE for family in verb.families}
+    in_core |= {family for family in shared if "extensions" not in family.__module__}
+    texts = {}
+    for home, families in ((CORE, shared & in_core), (EXTENSIONS, shared - in_core)):
+        types = _Types(home, shared, in_core)
+        for family in sorted(families, key=lambda family: family.__name__):
+            types.add_family(family)
+        for verb in verbs:
+            if verb.home == home and not verb.takes_one:
+                types.add_verb(verb)
+        path = PACKAGE.parent.joinpath(*home.split(".")).with_suffix(".py")
+        texts[path] = types.text()
+    return texts
+
+
+def _verbs() -> Iterator[Verb]:
+    """Yield every function of the package that `takes` decorates."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text("utf-8")
+        if "@takes(" not in text:
+            continue
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        functions = [
+            node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)
+        ]
+        names = Counter(function.name for function in functions)
+        for function in functions:
+            for call in function.decorator_list:
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == "takes":
+                    yield _verb(name, function, call, has_forms=names[function.name] > 1)
+
+
+def _verb(module: str, function: ast.FunctionDef, call: ast.Call, *, has_forms: bool) -> Verb:
+    """Return what a function takes by a call of `takes`."""
+
+    def value_of(expression: ast.expr) -> Any:
+        return eval(ast.unparse(expression), vars(import_module(module)))  # noqa: S307 - our code
+
+    families = value_of(ast.Tuple(call.args, ast.Load()))
+    without = {name for word in call.keywords for name in value_of(word.value)}
+    own = {}
+    if has_forms:
+        own = {word.arg: word.annotation for word in function.args.kwonlyargs if word.annotation}
+    return Verb(function.name, module, families, frozenset(without), own)
+
+
+def _keys(family: type[Options]) -> set[str]:
+    """Return the names of all options of a family."""
+    return {option.name for option in options_of(family)}
+
+
+def _parents(family: type[Options]) -> list[type[Options]]:
+    """Return the families that a family inherits from directly."""
+    return [base for base in family.__bases__ if hasattr(base, "__dataclass_fields__")]
+
+
+def _own_types(family: type[Options]) -> dict[str, ast.expr]:
+    """Return {option: its type as written} of the options that a family itself declares."""
+    (body,) = [
+        node.body
+        for node in _tree(family.__module__).body
+        if isinstance(node, ast.ClassDef) and node.name == family.__name__
+    ]
+    return {
+        line.target.id: line.annotation
+        for line in body
+        if isinstance(line, ast.AnnAssign)
+        and isinstance(line.target, ast.Name)
+        and line.target.id in _keys(family)
+    }
+
+
+class _Types:
+    """The text of a module of TypedDicts, as it grows."""
+
+    def __init__(self, home: str, shared: set[Any], in_core: set[Any]) -> None:
+        self.home = home
+        self.shared = shared
+        self.in_core = in_core
+        self.imported = {"typing": {"TypedDict"}}  # {module: names}
+        self.classes: list[str] = []
+
+    def add_family(self, family: type[Options]) -> None:
+        """Add the type of a family that several functions take."""
+        bases = [self._name(base) for base in _parents(family)]
+        self._add_class(family.__name__, bases, self._own(family))
+
+    def add_verb(self, verb: Verb) -> None:
+        """Add the type of all keywords of a function."""
+        bases: list[str] = []
+        own: dict[str, ast.expr] = {}
+        for family in verb.families:
+            if family in verb.bases and family in self.shared:
+                bases.append(self._name(family))
+            else:
+                bases += [self._name(base) for base in _parents(family)]
+                own |= self._own(family, frozenset() if family in verb.bases else verb.without)
+        self._import(verb.module, verb.own.values())
+        title = "".join(part.title() for part in verb.name.split("_"))
+        self._add_class(title, bases, own | verb.own)
+
+    def _own(self, family: type[Options], without: Set[str] = frozenset()) -> dict[str, ast.expr]:
+        """Return the types of the options that a family declares, which are imported."""
+        types = {name: kind for name, kind in _own_types(family).items() if name not in without}
+        self._import(family.__module__, types.values())
+        return types
+
+    def _name(self, family: type[Options]) -> str:
+        if self.home == EXTENSIONS and family in self.in_core:
+            self.imported.setdefault(CORE, set()).add(family.__name__)
+        return family.__name__
+
+    def _import(self, module: str, kinds: Iterable[ast.expr]) -> None:
+        """Import the names in some annotations of a module from where that has them."""
+        sources = {
+            alias.asname or alias.name: node.module or ""
+            for node in ast.walk(_tree(module))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for kind in kinds:
+            for node in ast.walk(kind):
+                if isinstance(node, ast.Name) and not hasattr(builtins, node.id):
+                    self.imported.setdefault(sources.get(node.id, module), set()).add(node.id)
+
+    def _add_class(self, name: str, bases: list[str], own: dict[str, ast.expr]) -> None:
+        """Add a TypedDict with its own keys, which inherits the others."""
+        inside = ", ".join([*(bases or ["TypedDict"]), *(["total=False"] if own else [])])
+        line = f"class {name}({inside}):"
+        if len(line) > (100 if own else 96):
+            line = f"class {name}(\n    {inside}\n):"
+        keys = "".join(f"\n    {key}: {ast.unparse(kind)}" for key, kind in own.items()) or " ..."
+        self.classes.append(f"\n{line}{keys}\n")
+
+    def text(self) -> str:
+        """Return the module: a docstring, imports, classes."""
+        assert self.home == EXTENSIONS or not any("extensions" in name for name in self.imported)
+        of = "functions of extensions" if self.home == EXTENSIONS else "functions"
+        return "\n".join([HEAD.format(of=of), self._imports(), *self.classes])
+
+    def _imports(self) -> str:
+        """Return the imports as the formatter has them."""
+        lines: dict[bool, str] = {}
+        for module, own_names in sorted(self.imported.items()):
+            names = sorted(own_names)
+            line = f"from {module} import {', '.join(names)}\n"
+            if len(line) > 101:
+                inside = "".join(f"    {name},\n" for name in names)
+                line = f"from {module} import (\n{inside})\n"
+            is_own = module.startswith("cranfield")
+            lines[is_own] = lines.get(is_own, "") + line
+        return "\n".join(lines.values())
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(inspect.getsource(import_module(module)))

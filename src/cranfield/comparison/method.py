@@ -1,0 +1,84 @@
+"""The method of a comparison in words: the test, the correction, the p-value that decides."""
+
+from collections.abc import Sequence
+
+from cranfield.comparison.result import Result
+from cranfield.comparison.settings import Settings
+from cranfield.render.numbers import number_of
+
+TESTS = {
+    "randomization": "randomization test, two-sided",
+    "t": "t-test, two-sided",
+    "wilcoxon": "Wilcoxon's signed-rank test, two-sided",
+    "sign": "sign test, two-sided",
+    "bootstrap": "studentised bootstrap test, two-sided",
+    "bayes": "Bayesian estimate",
+}
+CORRECTIONS = {
+    "holm": "Holm",
+    "maxt": "maxT",
+    "tukey": "Tukey",
+    "rtukey": "r. Tukey",
+    "bonferroni": "Bonferroni",
+    "bh": "BH",
+    "by": "BY",
+}
+
+
+def test_of(results: Sequence[Result], settings: Settings) -> str:
+    """Return the name of the test, with how its p-values were computed."""
+    test = TESTS[settings.test]
+    if settings.test in ("randomization", "wilcoxon"):
+        exact = [pair.exact for result in results for pair in result.pairs[:1]]
+        methods = {pair.method for result in results for pair in result.pairs}
+        most = "up to " if methods & {"sequential", "bound"} else ""
+        units = results[0].units.words
+        flips = "flips" if results[0].units.n_groups is None else f"flips of {units}"
+        how_drawn = f"{most}{settings.flips:,} {flips}, seed {settings.seed}"
+        how_drawn += f"; exact up to 20 {units}" if any(exact) else ""
+        test += f", exact: all {flips}" if all(exact) else f", {how_drawn}"
+    elif settings.test == "bootstrap":
+        test += f", {settings.flips:,} resamples, seed {settings.seed}"
+    return test
+
+
+def method_of(results: Sequence[Result], settings: Settings) -> list[str]:
+    """Return the line that says how it was tested; more of it where slices differ."""
+    first = results[0]
+    parts = [test_of(results, settings)]
+    if settings.test == "bayes" or settings.rope is not None:
+        parts.append(f"the same: within {settings.rope or 0:g}")
+    if settings.test != "bayes":
+        over = number_of(first.comparisons, "comparison")
+        over += " in each slice" if first.label is not None else ""
+        over += " of all measures" if settings.family == "all" else ""
+        permutations = f", {settings.permutations:,} permutations" if settings.permutations else ""
+        correction = CORRECTIONS.get(settings.correction)  # None of "none"
+        if told_by(first, settings) == "p" and first.comparisons == 1:
+            parts.append(over)  # there is nothing to correct
+        else:
+            parts.append(
+                f"{correction} over {over}{permutations}" if correction else f"uncorrected, {over}"
+            )
+    parts.append(f"alpha {settings.alpha:g}")
+    return ["; ".join(parts)]
+
+
+def tested_by(result: Result, settings: Settings) -> str:
+    """Return the test that marks pairs, and its condition."""
+    return f"{TESTS[settings.test]}; {sure_by(result, settings)}"
+
+
+def sure_by(result: Result, settings: Settings) -> str:
+    """Return the condition for a mark."""
+    if settings.test == "bayes":
+        return f"with a probability of at least {settings.sure:g}"
+    return f"{told_by(result, settings)} at most {settings.alpha:g}"
+
+
+def told_by(result: Result, settings: Settings) -> str:
+    """Return the name of the p-value that decides whether a pair differs: "p" if uncorrected."""
+    of_all = settings.correction in ("tukey", "rtukey")  # from all systems, never the same as p
+    if settings.correction == "none" or (result.comparisons <= 1 and not of_all):
+        return "p"
+    return f"p {CORRECTIONS[settings.correction]}"

@@ -1,0 +1,136 @@
+"""Keywords of functions of extensions, for type checkers: scripts/make_docs.py writes this."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from cranfield.data.combined import DifferingGrades
+from cranfield.data.judging import Ties
+from cranfield.extensions.collections.options import CollectionCorrection, CollectionTest
+from cranfield.extensions.fusion.fusing import Absent, Norm
+from cranfield.extensions.fusion.trials import Over
+from cranfield.extensions.labels.pools.draw import Strata
+from cranfield.extensions.labels.pools.options import By, Draw, Likely
+from cranfield.extensions.report.paper_table import Marks
+from cranfield.formats.block import Duplicates, Errors, Order
+from cranfield.keywords import Alignment, Judging, Reading, Watching
+
+
+class CollectSettings(TypedDict, total=False):
+    assessor: str | None
+    grades_of: Mapping[str, float] | str | None
+    differing: DifferingGrades
+    errors: Errors
+
+
+class Fusing(TypedDict, total=False):
+    norm: Norm | None
+    weights: Any
+    absent: Absent | None
+    k: float
+    gamma: float
+    sigma: float
+    phi: float
+
+
+class Paper(TypedDict, total=False):
+    marks: Marks | None
+    sort: bool
+    digits: int | None
+    percent: bool
+    caption: str | None
+    label: str | None
+    wide: bool
+
+
+class SignFlips(TypedDict, total=False):
+    alpha: float
+    flips: int
+    seed: int
+
+
+class Agreement(Reading, Watching, total=False):
+    rel: int
+    mixtures: int
+    seed: int
+    alpha: float
+    duplicates: Duplicates
+
+
+class CompareCollections(Alignment, Reading, Judging, Watching, total=False):
+    baseline: str | None
+    all_pairs: bool
+    test: CollectionTest
+    correction: CollectionCorrection
+    alpha: float
+    flips: int
+    seed: int
+    tie: float
+
+
+class Conventions(Reading, Watching): ...
+
+
+class Correlate(SignFlips, Alignment, Reading, Judging, Watching, total=False):
+    resamples: int
+    rbo_p: float
+    discrimination: bool
+    splits: int
+
+
+class DiscriminativePower(SignFlips, Alignment, Reading, Judging, Watching): ...
+
+
+class Fuse(Fusing, Reading, total=False):
+    order: Order
+    ties: Ties
+    depth: int | None
+    duplicates: Duplicates
+
+
+class Holes(Reading, Judging, Watching, total=False):
+    k: int
+    pool_depth: int
+
+
+class JointBounds(Reading, Judging, Watching): ...
+
+
+class Pool(Reading, Judging, Watching, total=False):
+    by: By
+    k: int
+    n: int | None
+    strata: Strata | str | None
+    measure: str | None
+    draw: Draw
+    likely: Likely
+    unjudged: bool
+    seed: int
+
+
+class PredictionPowered(Alignment, Reading, Judging, Watching, total=False):
+    baseline: str | None
+    alpha: float
+    lam: float | None
+
+
+class Reproduce(Alignment, Reading, Judging, Watching, total=False):
+    alpha: float
+    rbo_p: float
+
+
+class SwapRate(Alignment, Reading, Judging, Watching, total=False):
+    splits: int
+    seed: int
+    bins: Sequence[float]
+
+
+class Tune(Fusing, Reading, Watching, total=False):
+    over: Over | None
+    steps: int | None
+    folds: Any
+    seed: int
+    alpha: float
+    order: Order
+    ties: Ties
+    depth: int | None
+    duplicates: Duplicates

@@ -1,0 +1,48 @@
+"""Lines of a small text file, in UTF-8."""
+
+import io
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from cranfield.errors import InputError
+from cranfield.formats.compression import KeptOpen
+from cranfield.formats.source import Source
+from cranfield.formats.text import refuse_binary
+
+
+def text_of(source: Source) -> str:
+    """Return all of a text file; see `text_lines`."""
+    return "".join(line for _, line in text_lines(source))
+
+
+def text_lines(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file as `lines_of` does; InputError for one that is not UTF-8."""
+    return map(partial(require_utf8, source), lines_of(source))
+
+
+def require_utf8(source: Source, line: tuple[int, str]) -> tuple[int, str]:
+    """Return a line and its number; InputError if it is not UTF-8."""
+    number, text = line
+    if not text.isascii() and re.search("[\udc80-\udcff]", text):
+        raise InputError("is not text in UTF-8", source=source.name, line=number)
+    return line
+
+
+def lines_of(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file, with their ends, each with its number, from 1.
+
+    Bytes that are not UTF-8 are halves of surrogate pairs. Raises InputError if the file is far
+    larger than its compressed one.
+    """
+    n_bytes = 0
+
+    def count_bytes(n: int) -> None:
+        nonlocal n_bytes
+        n_bytes += n
+        source.refuse_expansion(n_bytes)
+
+    refuse_binary(source, source.start(4096))
+    with source.open(heard=True) as stream:
+        buffer = io.BufferedReader(KeptOpen(stream, count_bytes))
+        yield from enumerate(io.TextIOWrapper(buffer, "utf-8-sig", "surrogateescape", ""), 1)

@@ -1,0 +1,178 @@
+"""Columns of a table as the user states them: {role: column}, for one side or for both."""
+
+import operator
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from cranfield.errors import InputError, OptionError
+from cranfield.formats.block import Role
+from cranfield.formats.columns import (
+    COLUMNS,
+    NO_COLUMN,
+    ColumnsLike,
+    ColumnsOfBoth,
+    SideColumns,
+    What,
+    listed_names,
+    plain_name,
+    roles_of,
+)
+from cranfield.options import is_whole
+
+_MOST_COLUMNS = 10_000
+SIDES = {side.word: side for side in (What.QRELS, What.RUN)}
+
+
+@cache
+def _roles_by_name(what: What) -> Mapping[str, Role]:
+    """Return {name: role} for every known name of a column in such data, users' names first."""
+    roles = roles_of(what)
+    found = {COLUMNS[role].public: role for role in roles}
+    for role in roles:
+        for name in COLUMNS[role].known(what):
+            found.setdefault(name, role)
+    return found
+
+
+def _is_public(name: object, what: What) -> bool:
+    return any(COLUMNS[role].public == name for role in roles_of(what))
+
+
+def stated_roles(
+    stated: ColumnsLike | None, what: What, names: Sequence[str] | None = None
+) -> dict[Role, str | int | None]:
+    """Return {role: column} as the user stated it; OptionError for an unknown role.
+
+    A role may have any known name of its column. With the `names` of the table's columns, a swapped
+    statement, {"similarity": "score"}, is swapped back.
+    """
+    found: dict[Role, str | int | None] = {}
+    roles = _roles_by_name(what)
+    for name, column in (stated or {}).items():
+        if _is_turned(name, column, what, names):
+            name, column = str(column), name
+        role = roles.get(name if _is_public(name, what) else plain_name(name))
+        if role is None:
+            raise _unknown(name, [COLUMNS[one].public for one in roles_of(what)])
+        may_lack = role == "grade" or (what is What.QRELS and not COLUMNS[role].needed)
+        is_none = column is NO_COLUMN and may_lack
+        number = operator.index(column) if is_whole(column) else 0  # type: ignore[arg-type] # it is
+        if not isinstance(column, str) and not is_none and not 0 < number <= _MOST_COLUMNS:
+            raise OptionError(
+                f"columns: {name}={column!r:.40}: expected a column's name, or its number, from 1"
+            )
+        if role in found:
+            raise OptionError(f"columns: {COLUMNS[role].public} is stated twice")
+        for other, taken in found.items():
+            if taken == column is not NO_COLUMN:
+                raise two_roles_error(column, other, role)
+        found[role] = column
+    return found
+
+
+def _is_turned(name: str, column: object, what: What, names: Sequence[str] | None) -> bool:
+    """Tell whether {name: column} is swapped: the column is given as a role."""
+    roles = _roles_by_name(what)
+    if _is_public(name, what) or not isinstance(column, str) or plain_name(column) not in roles:
+        return False
+    if names is None:
+        return plain_name(name) not in roles or _is_public(column, what)
+    return name in names and column not in names
+
+
+def columns_for_side(columns: ColumnsOfBoth | None, what: What) -> ColumnsLike | None:
+    """Return the columns stated for one side of a table that holds both.
+
+    A column that is stated for one side alone has no role in the other.
+    """
+    ours, theirs = columns_for(columns, what), columns_for(columns, what.other)
+    return SideColumns(ours or {}, theirs) if theirs else ours
+
+
+def columns_for(columns: ColumnsOfBoth | None, what: What) -> ColumnsLike | None:
+    """Return the columns stated for one side, from those stated for both.
+
+    `columns` is one mapping for both, or {"qrels": {...}, "run": {...}}. Raises OptionError for a
+    column that neither side has.
+    """
+    if not columns:
+        return None
+    if any(isinstance(one, Mapping) for one in columns.values()):
+        if not all(key in SIDES and isinstance(one, Mapping) for key, one in columns.items()):
+            raise OptionError(
+                f"columns={columns!r:.80}: expected the columns of both, "
+                "{'query_id': ..., 'doc_id': ...}, or {'qrels': {...}, 'run': {...}}"
+            )
+        own: Any = columns.get(what.word)
+        return own or None
+    sides = SIDES.values()
+    found: dict[str, Any] = {}
+    for name, column in columns.items():
+        usual = [side for side in sides if plain_name(name) in _roles_by_name(side)]
+        swaps = [side for side in sides if side not in usual and _is_public(column, side)]
+        public = [side for side in sides if _is_public(name, side)]
+        if not (public or swaps or usual):
+            roles = dict.fromkeys(role for side in sides for role in roles_of(side))
+            lists = [COLUMNS["doc"].lists[side][0] for side in sides]
+            raise _unknown(name, [*(COLUMNS[role].public for role in roles), *lists])
+        if what in (public or swaps or usual):
+            found[name] = column
+    return found or None
+
+
+def _unknown(name: str, known: Sequence[str]) -> OptionError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(plain_name(name), known, 1)
+    guess = f" (did you mean {near[0]!r}?)" if near else ""
+    choices = ", ".join(map(repr, known))
+    return OptionError(f"columns: {name!r} is not known{guess}; choose one of {choices}")
+
+
+def _of_another(what: What, stated: ColumnsLike) -> str:
+    """Return how to state columns for some of several tables, where one lacks them."""
+    typed = ",".join(f"{name}={'-' if its is None else its}" for name, its in stated.items())
+    shown = ", ".join(f"{name!r}: {its!r}" for name, its in stated.items())
+    others = "the run alone has" if what is What.QRELS else "the judgments alone have"
+    other = what.other.word
+    hint = (
+        f"If {others} such columns: columns={{{other!r}: {{{shown}, ...}}}}, --{other}-columns "
+        f"{typed},... "
+    )
+    if what is What.RUN:
+        if what.number in stated:  # judgments have no score
+            hint = ""
+        hint += (
+            f"If another run has them, Run(data, columns={{{shown}}}) reads that one alone, "
+            f"and `cranfield convert IN OUT --columns {typed}` gives it the usual names. "
+        )
+    return f"{hint}To state each side separately: columns={{'qrels': {{...}}, 'run': {{...}}}}."
+
+
+def two_roles_error(column: str | int | None, *roles: Role) -> OptionError:
+    """Return the error of a column that is stated for two roles."""
+    first, second = (COLUMNS[role].public for role in roles)
+    more = "; relevance=None if every row is relevant" if "grade" in roles else ""
+    return OptionError(
+        f"columns: {column!r:.40} is stated as {first} and as {second}, but can have one role "
+        f"only{more}"
+    )
+
+
+def stated_position(
+    names: Sequence[str], column: str | int | None, what: What, stated: ColumnsLike | None
+) -> int:
+    """Return the position of a column that is stated by its name or its number, from 1."""
+    if isinstance(column, int):
+        if column > len(names):
+            raise InputError(f"has {len(names)} columns, no column {column}", kind="columns")
+        return column - 1
+    if names.count(str(column)) != 1:
+        problem = "has two columns" if column in names else "has no column"
+        raise InputError(
+            f"{problem} {column!r}; {listed_names(names)}",
+            hint=None if what is What.EXCLUDED else _of_another(what, stated or {}),
+            kind="columns",
+        )
+    return names.index(str(column))

@@ -1,0 +1,27 @@
+"""How the values of queries become one: their mean, their sum, or their geometric mean."""
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+from cranfield.arrays.exact import mean_of
+from cranfield.arrays.ranked import Floats, floored_log, geometric_mean, mean, total
+
+Aggregation = Literal["mean", "sum", "geometric", "none"]
+
+AGGREGATIONS: dict[Aggregation, Callable[[Floats], float]] = {
+    "mean": mean,
+    "sum": total,
+    "geometric": geometric_mean,
+}
+
+
+def summed(aggregation: Aggregation, values: Floats) -> Floats:
+    """Return what is added up of the queries' values, (n_queries,)."""
+    return floored_log(values) if aggregation == "geometric" else values
+
+
+def of_exact_sum(aggregation: Aggregation, units_: int, n: int) -> float:
+    """Return the value over n queries from the exact sum of what `summed` returns."""
+    value = mean_of(units_, 1 if aggregation == "sum" else n)
+    return math.exp(value) if aggregation == "geometric" else value

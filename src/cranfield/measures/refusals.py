@@ -1,0 +1,85 @@
+"""What measures cannot take: judgments in groups, grades that are not whole, orders of ties."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cranfield.data.judged import Judged
+from cranfield.errors import MeasureError
+from cranfield.measures.parameters import Depth
+from cranfield.measures.registry import Definition, definitions
+from cranfield.render.numbers import plain
+
+if TYPE_CHECKING:
+    from cranfield.measures.plan import Measure
+
+
+def _names_of(is_meant: Callable[[Definition], Any]) -> str:
+    """Return the names of the measures of which something holds, in words."""
+    return ", ".join(known.name for known in definitions() if is_meant(known))
+
+
+def groups_error(measure: "Measure") -> MeasureError:
+    """Return the error of judgments in groups for a measure of grades."""
+    names = _names_of(lambda known: known.traits.takes_groups)
+    return MeasureError(
+        f"{measure} takes one grade for each document, and these judgments are in groups; measures "
+        f"of groups, subtopics and preferences are {names}. "
+        "A column that was read as groups and is something else: columns={'qrels': {'group': "
+        "None}}, --qrels-columns group=-"
+    )
+
+
+def check_fractions(measure: "Measure", depths: Iterable[Depth], judged: Judged) -> None:
+    """Raise MeasureError unless the measure has a meaning for grades that are not whole."""
+    reason, parameters, top = measure.fractions, measure.parameters, judged.top_grade
+    level = 1 if top > 1 else 0.5 if top >= 0.5 else float(f"{top / 2:.1g}")
+    binary = [name for name, value in parameters.items() if value == "binary"]
+    level_of_parameter: dict[str, Any] = dict.fromkeys(binary, ("binary", level))
+    if reason == "level" and "rel" not in measure.stated:
+        level_of_parameter["rel"] = level
+    if "rel" not in parameters and any(depth.at_relevant for depth in depths):
+        reason = "how many documents are relevant, where it is cut, is not known: cut at a rank"
+    elif reason in ("taken", "level") and not level_of_parameter:
+        return
+    grades = "the grades are not whole numbers"
+    if len(judged.ideal.grade):
+        grade_of_row = judged.ideal.grade
+        fractions = grade_of_row[grade_of_row != np.floor(grade_of_row)]
+        example = [f"{plain(grade)}, for one; " for grade in fractions[:1]]
+        # Of a part of the queries, no more is known of the others than their highest grade.
+        grades += f" ({''.join(example)}all at most {plain(top)})"
+    if reason not in ("taken", "level"):
+        raise MeasureError(f"{measure}: {grades}, and {reason}")
+    stated = replace(
+        measure, given=tuple((k, v) for k, v in measure.given if k not in level_of_parameter)
+    )
+    example_measure = replace(stated, given=(*stated.given, *level_of_parameter.items()))
+    for_all = "; --rel states it for all measures" if "rel" in level_of_parameter else ""
+    raise MeasureError(
+        f"{measure}: {grades}: from which grade on is a document relevant? State it, as in "
+        f"{example_measure}{for_all}"
+    )
+
+
+def check_ties(measure: "Measure", judged: Judged) -> None:
+    """Raise MeasureError unless the measure takes equal scores as they were ranked."""
+    traits = measure.definition.traits
+    by_grade = traits.by_grade
+    if judged.ties == "expected" and not traits.averages_ties:
+        raise MeasureError(
+            f"{measure} has no formula for ties='expected'; "
+            f"these have: {_names_of(lambda known: known.traits.averages_ties)}"
+        )
+    if judged.ties in ("best", "worst") and by_grade is not True:
+        why = "a higher grade is not always the better one to have first"
+        if by_grade:
+            why = by_grade(judged, **measure.parameters)
+        if why:
+            raise MeasureError(
+                f"{measure}: ties={judged.ties!r} ranks equal scores by grade, and for this "
+                f"measure that is not the {judged.ties} order: {why}; it is for "
+                f"{_names_of(lambda known: known.traits.by_grade)}"
+            )
