@@ -9,10 +9,10 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.folders import DOCS, ROOT
 
 from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, Qrels, evaluate
 from cranfield.errors import NothingSharedError
@@ -52,7 +52,7 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[A
     before = dict(os.environ)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     builder = sql.SparkSession.builder
     connect = request.param == "connect"
@@ -504,7 +504,7 @@ def test_what_is_wrong_with_rows_ends_the_job_in_words(session: Any) -> None:
 
 
 def test_the_page_runs(session: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "background" / "scale.md").read_text("utf-8")
+    page = (DOCS / "background" / "scale.md").read_text("utf-8")
     (block,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "ranking." in one)
     session.sql("CREATE DATABASE IF NOT EXISTS lake")
     for name in ("judgments", "recommendations", "scores"):

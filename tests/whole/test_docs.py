@@ -8,12 +8,12 @@ from pathlib import Path
 
 import make_docs
 import pytest
+from helpers.folders import ROOT
 from helpers.terminal import on_terminal_here
 from transcripts import rewritten, transcripts
 
 import cranfield
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from helpers.commands import invoke
-from test_shown import NAMES, RESULTS, SCORES
+from helpers.hard_names import NAMES, RESULTS, SCORES
 
 from cranfield import (
     Comparison,

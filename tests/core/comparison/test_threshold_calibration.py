@@ -9,10 +9,10 @@ import math
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.folders import DOCS
 from helpers.profile import repetitions, some_of
 from scipy.stats import binom
 
@@ -29,7 +29,7 @@ BLOCKS = 4
 ALL = 2_000
 REPETITIONS = repetitions(ALL)
 SIZES = (25, 50, 100, 200, 500)
-PAGE = Path(__file__).parent.parent / "docs" / "background" / "gate.md"
+PAGE = DOCS / "background" / "gate.md"
 
 # What the scores of queries are: {score: share of the queries}.
 SCORES: dict[str, Mapping[float, float]] = {

@@ -5,12 +5,12 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers.commands import invoke
+from helpers.folders import DEMO
 from helpers.notes import codes
 from scipy.stats import t as student
 
@@ -18,7 +18,6 @@ from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, c
 from cranfield.arrays.ranked import mean
 from cranfield.extensions.bounded.betting import wealth
 
-DEMO = Path(__file__).parent.parent / "src" / "cranfield" / "extensions" / "demo"
 QRELS, BM25, DENSE = (str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run"))
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.commands import invoke
+from helpers.folders import DEMO
 from helpers.notes import codes, note_of
 
 from cranfield import CranfieldWarning, InputError, Qrels, Run, compare, evaluate, gate, read_qrels
 from cranfield.data.fingerprint import SIZE, hash_of_judgments, in_common, sketch_of
 
-DEMO = Path(__file__).parent.parent / "src" / "cranfield" / "extensions" / "demo"
 QRELS, BM25, DENSE = (str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run"))
 
 # ---- the hash of judgments ----------------------------------------------------------------------

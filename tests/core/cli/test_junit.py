@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 from helpers.commands import invoke
+from helpers.folders import DEMO
 
 from cranfield import gate
 from cranfield.render.junit import Case, to_junit
 from cranfield.render.shown import FORMS
 
-DEMO = Path(__file__).parent.parent / "src" / "cranfield" / "extensions" / "demo"
 QRELS, BM25, DENSE, TFIDF = (
     str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run", "tfidf.run")
 )

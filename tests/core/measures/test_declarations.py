@@ -6,10 +6,10 @@ import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.folders import ROOT
 from helpers.profile import some_of
 
 from cranfield import MeasureError, Names, Traits, definitions, measure, parse
@@ -111,7 +111,7 @@ def test_a_measure_of_a_module_is_known_to_other_processes() -> None:
     sys.modules.pop("helpers.own_measure", None)
     importlib.import_module("helpers.own_measure")  # which declares it, for this test alone
     text = pickle.dumps(parse("OwnFirst")).hex()
-    for folder, status in ((Path(__file__).parent, 0), (Path(__file__).parent.parent, 1)):
+    for folder, status in ((ROOT / "tests", 0), (ROOT, 1)):
         paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": paths}
         done = subprocess.run(

@@ -12,11 +12,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from helpers.folders import ROOT
+
 from cranfield.cli.way import Way
 from cranfield.extensions import ENTRIES, FAMILIES, USES, WAYS, load_entry, load_families, load_ways
 from cranfield.options import Options
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "cranfield"
 PAGE = (ROOT / "docs/background/architecture.md").read_text("utf-8")
 TREE = re.search(r"^```text\nsrc/cranfield/\n(.*?)^```", PAGE, re.S | re.M)

@@ -1,14 +1,14 @@
 """The collections that other tools are run on, and the table of these tools."""
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.folders import ROOT
 from small_collections import TRAITS, generated
 from tools import TOOLS
 
-DRIVERS = Path(__file__).parent.parent / "scripts" / "conventions"
+DRIVERS = ROOT / "scripts" / "conventions"
 SEEDS = range(60)
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from helpers.commands import invoke
+from helpers.folders import DOCS
 
 from cranfield import evaluate, pool, read_qrels, read_run
 
-DOCS = Path(__file__).parent.parent / "docs"
 _BLOCK = re.compile(r"^```(?:sh|yaml)\n(.*?)^```$", re.M | re.S)
 _COMMAND = re.compile(r"^(?:- run: )?(cranfield .+)$", re.M)
 

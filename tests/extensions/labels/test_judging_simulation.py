@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers.folders import DOCS
 from judging_simulation import SEED, Simulation, Tau, relevant_of, systems, until_tau
 
-PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "judging-more.md"
+PAGE = DOCS / "how-to" / "judging-more.md"
 pytestmark = pytest.mark.more
 
 

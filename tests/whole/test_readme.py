@@ -1,15 +1,15 @@
 """What the README claims in figures and names."""
 
 import re
-from pathlib import Path
 
 import pytest
+from helpers.folders import ROOT
 
 from cranfield import parse
 from cranfield.extensions.tools.conventions import CONVENTIONS
 from cranfield.measures import definitions
 
-README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
 ROWS = re.findall(r"^\| `([^`]+)` \|([^|]*)\|", README.split("## Measures")[1], re.M)
 
 

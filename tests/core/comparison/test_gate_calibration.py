@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.folders import DOCS
 from helpers.profile import repetitions, some_of
 from scipy.stats import binom
 
@@ -31,7 +31,7 @@ MARGIN = 0.02
 BLOCKS = 4
 ALL = 2_000
 REPETITIONS = repetitions(ALL)
-PAGE = Path(__file__).parent.parent / "docs" / "background" / "gate.md"
+PAGE = DOCS / "background" / "gate.md"
 
 
 def within(events: int, repetitions: int, chance: float = ALPHA) -> bool:

@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from helpers.folders import ROOT
+
 PAGE = (ROOT / "docs/background/architecture.md").read_text("utf-8")
 # {file: its code}, as the page has it.
 FILES = dict(re.findall(r"^```python\n# (\S+)\n(.*?)^```", PAGE, re.S | re.M))

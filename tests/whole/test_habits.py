@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from helpers import profile
+from helpers.folders import ROOT
 from helpers.systems_needed import needs_posix, systems
 
 import cranfield
 
-ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 RECIPES = dict(re.findall(r"^(\w+):\n    (.*)$", (ROOT / "justfile").read_text("utf-8"), re.M))
@@ -151,7 +151,8 @@ def test_fragments_of_the_changelog_have_a_kind() -> None:
     ],
 )
 def test_a_test_says_which_systems_it_can_run_on(file: str, test: str, marks: set[str]) -> None:
-    assert systems(ROOT / "tests" / f"{file}.py", test) == marks
+    (path,) = (ROOT / "tests").rglob(f"{file}.py")
+    assert systems(path, test) == marks
 
 
 def test_what_only_some_systems_have_is_not_named_where_a_file_is_imported(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ import pytest
 import yaml
 from helpers.axe import faults
 from helpers.browser import Browser
+from helpers.folders import ROOT
 from markdown_it import MarkdownIt
 
-ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 BESIDE = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
