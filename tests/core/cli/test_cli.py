@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from helpers.command_files import WITHOUT_EFFECT, check_formulas, comparing, saved
 from helpers.commands import invoke, run, run_bytes
 from helpers.terminal import on_terminal_here
 from transcripts import on_terminal, plain
 
 import cranfield
-from cranfield import compare, definitions, demo, evaluate, explain
-from cranfield.cli import cli
+from cranfield import compare, definitions, evaluate, explain
 
 QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
+
+
 RUN = "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.0 t\nq9 Q0 a 1 1 t\n"
 
 
@@ -246,8 +247,6 @@ def test_ids_with_escape_sequences_are_whole_in_a_pipe(form: str, write: Any) ->
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
 def test_other_encodings_than_utf8(encoding: str, write: Any) -> None:
-    done = run_bytes("demo", encoding=encoding)
-    assert (done.returncode, done.stderr) == (0, b"")
     qrels, bad = write("q", "日本 0 a 1\n"), write("r", "日本 Q0 a 1 x t\n")
     done = run_bytes("evaluate", qrels, bad, encoding=encoding)
     assert done.returncode == 2
@@ -323,47 +322,9 @@ def test_measures_may_all_be_explained() -> None:
     assert two.count("\nFormula ") == 2
 
 
-def test_the_demonstration(tmp_path: Path) -> None:
-    status, seen = on_terminal("demo")
-    assert status == 0
-    lines = plain(seen).splitlines()
-    assert [line.split()[0] for line in lines[2:6]] == ["bm25", "tfidf", "dense", "fusion"]
-    beside = " ".join(" ".join(lines).split())  # they are folded to the terminal's width
-    assert "Seen: for 40 questions" in beside
-    assert "Next: `cranfield demo --save demo`" in beside
-    scores = evaluate(str(demo.QRELS), str(demo.RUNS[2]), "nDCG@10")
-    assert f"(nDCG@10 {scores['nDCG@10']:.3f};" in beside
-    done = run("demo", "--save", "demo", cwd=tmp_path)
-    assert done.returncode == 0
-    assert len(done.stdout.splitlines()) == 8
-    assert (tmp_path / "demo" / "qrels.txt").read_bytes() == demo.QRELS.read_bytes()
-    (tmp_path / "file").write_text("")
-    assert run("demo", "--save", "file", cwd=tmp_path).returncode == 2
-    (tmp_path / "half" / "bm25.run").mkdir(parents=True)
-    refused = run("demo", "--save", "half", cwd=tmp_path)
-    place = os.path.join("half", "bm25.run")
-    assert refused.stderr == f"Error: {place}: cannot be written: it is a directory\n"
-    refused = run("demo", "--save", os.path.join("file", "folder"), cwd=tmp_path)
-    assert refused.stderr.startswith(f"Error: {os.path.join('file', 'folder')}: cannot read or")
-
-
-def test_the_demonstration_collection_is_sound() -> None:
-    """Every query has a best answer; everything that is in a top 10 is judged."""
-    qrels = cranfield.read_qrels(demo.QRELS)
-    assert qrels.query_ids == sorted(demo.queries())
-    assert set(qrels.grade.tolist()) == {0, 1, 2, 3}
-    systems = evaluate(qrels, [str(path) for path in demo.RUNS], "Judged@10 nDCG@10 NumRel(rel=3)")
-    assert list(systems) == ["bm25", "tfidf", "dense", "fusion"]
-    for scores in systems.values():
-        assert scores["Judged@10"] == 1
-        assert scores.counts.without_relevant == 0
-        assert min(scores.per_query("NumRel(rel=3)").values()) >= 1
-    assert len({scores["nDCG@10"] for scores in systems.values()}) == 4
-
-
 def test_version_and_help() -> None:
     assert run("--version").stdout == f"cranfield, version {cranfield.__version__}\n"
-    for command in ("evaluate", "measures", "demo"):
+    for command in ("evaluate", "measures", "compare"):
         assert f"\n  {command} " in run("--help").stdout
         assert run(command, "-h").returncode == 0
 
@@ -466,16 +427,6 @@ def test_measures_are_found_by_words() -> None:
 # ---- compare ------------------------------------------------------------------------------------
 
 
-def comparing(folder: Path) -> list[str]:
-    """Write judgments and two runs into a folder, and return the arguments that compare them."""
-    qrels = [f"q{i} 0 d 1" for i in range(8)]
-    old = [f"q{i} Q0 {'x' if i < 6 else 'd'} 1 1 t" for i in range(8)]
-    new = [f"q{i} Q0 d 1 1 t" for i in range(7)]
-    for name, lines in (("qrels", qrels), ("old.run", old), ("new.run", new)):
-        folder.joinpath(name).write_text("\n".join(lines) + "\n")
-    return ["compare", *(str(folder / name) for name in ("qrels", "old.run", "new.run"))]
-
-
 def test_compare_prints_a_table_also_into_a_pipe(tmp_path: Path) -> None:
     result = run(*comparing(tmp_path), "-m", "RR")
     assert result.returncode == 0
@@ -545,41 +496,11 @@ def test_compare_needs_a_run(tmp_path: Path) -> None:
 # ---- what the commands that print reports share -------------------------------------------------
 
 
-def saved(folder: Path) -> list[str]:
-    """Write the scores of two systems under two measures, and one file with both systems."""
-    scores = {"old": [0.1, 0.4, 0.3, 0.5, 0.2, 0.6], "new": [0.2, 0.5, 0.6, 0.5, 0.4, 0.7]}
-    for name, values in scores.items():
-        lines = [
-            f"{m} q{i} {v / n}" for m, n in (("map", 1), ("P_10", 2)) for i, v in enumerate(values)
-        ]
-        folder.joinpath(f"{name}.txt").write_text("\n".join(lines) + "\n")
-    rows = [f"q{i},{scores['old'][i]},{scores['new'][i]}" for i in range(6)]
-    folder.joinpath("wide.csv").write_text("\n".join(["query_id,old,new", *rows]) + "\n")
-    return [str(folder / name) for name in ("old.txt", "new.txt", "wide.csv")]
-
-
-WITHOUT_EFFECT: dict[str, list[str]] = {
-    "--qrels-format": ["trec"],
-    "--run-format": ["trec"],
-    "--qrels-columns": ["query_id=1"],
-    "--run-columns": ["query_id=1"],
-    "--errors": ["skip"],
-    "--depth": ["3"],
-    "--judged-only": [],
-    "--order": ["rank"],
-    "--scores": ["single"],
-    "--ties": ["best"],
-    "--rel": ["2"],
-}
-
-
-@pytest.mark.parametrize("command", ["compare", "gate", "correlate"])
+@pytest.mark.parametrize("command", ["compare", "gate"])
 def test_what_has_no_effect_on_saved_scores_is_refused(tmp_path: Path, command: str) -> None:
     old, new, _ = saved(tmp_path)
     more = ["--baseline", old, "--margin", "0.1"] if command == "gate" else []
-    own: dict[str, dict[str, list[str]]]
-    own = {"compare": {"--bounds": []}, "gate": {}, "correlate": {"--qrels": [old]}}
-    for option, value in {**WITHOUT_EFFECT, **own[command]}.items():
+    for option, value in WITHOUT_EFFECT.items():
         done = invoke(command, "--saved", old, new, *more, option, *value)
         assert (done.exit_code, done.stdout) == (2, "")
         assert f"{option} says how judgments and runs are taken" in done.stderr
@@ -608,7 +529,7 @@ def test_the_baseline_of_saved_scores_is_a_name_or_a_file(tmp_path: Path) -> Non
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
-def test_gate_and_correlate_take_saved_scores(tmp_path: Path) -> None:
+def test_gate_takes_saved_scores(tmp_path: Path) -> None:
     old, new, wide = saved(tmp_path)
     expected = cranfield.gate([old, new], measures="map", baseline="old", margin=0.1)
     judged = ["gate", "--saved", "-m", "map", "--margin", "0.1", "--baseline"]
@@ -621,9 +542,6 @@ def test_gate_and_correlate_take_saved_scores(tmp_path: Path) -> None:
     done = invoke(*as_systems, "--baseline", "elder")
     assert done.exit_code == 2
     assert "no system 'elder' to be the baseline" in done.stderr
-    done = invoke("correlate", "--saved", old, new, "-m", "map", "-m", "P_10")
-    expected_order = cranfield.correlate([old, new], measures="map P_10")
-    assert (done.exit_code, done.stdout) == (0, str(expected_order))
 
 
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
@@ -644,7 +562,7 @@ def test_gate_leaves_the_baseline_out_of_the_runs(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
 def test_missing_and_rel_are_the_same_everywhere(tmp_path: Path) -> None:
     _, qrels, old, new = comparing(tmp_path)
-    for command in (["compare"], ["gate", "--baseline", old, "--margin", "0.1"], ["correlate"]):
+    for command in (["compare"], ["gate", "--baseline", old, "--margin", "0.1"]):
         files = [qrels, new] if command[0] == "gate" else [qrels, old, new]
         found = [
             json.loads(invoke(*command, *files, *more, "-m", "RR AP", "--format", "json").stdout)
@@ -657,7 +575,7 @@ def test_missing_and_rel_are_the_same_everywhere(tmp_path: Path) -> None:
         assert "new: 1 of 8 queries have no results" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["compare", "gate", "correlate", "agreement"])
+@pytest.mark.parametrize("command", ["compare", "gate"])
 def test_numbers_are_checked_the_same_way(command: str) -> None:
     for option, value, said in (
         ("--alpha", "0.5", "--alpha 0.5: expected a number above 0 and below 0.5"),
@@ -666,10 +584,9 @@ def test_numbers_are_checked_the_same_way(command: str) -> None:
         ("--rel", "-1", "of at least 0"),
         ("--flips", "0", "--flips 0: expected a whole number of at least 1"),
     ):
-        if (command, option) != ("agreement", "--flips"):
-            done = invoke(command, "a", "b", "c", option, value)
-            assert (done.exit_code, done.stdout) == (2, "")
-            assert said in done.stderr
+        done = invoke(command, "a", "b", "c", option, value)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert said in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -700,19 +617,12 @@ def test_compare_says_notes_beside_rows(tmp_path: Path) -> None:
 
 # ---- formulas in separated values -----------------------------------------------------------
 
-_QRELS = "=1+1 0 a 1\nq2 0 =b 1\n"
-_RUN = "=1+1 Q0 a 1 2.5 t\nq2 Q0 c 1 2 t\nq2 Q0 =b 2 1 t\n"
 COMMANDS_OF_ROWS = {
     "evaluate": "evaluate qrels @one.run -q -m RR",
     "compare": "compare qrels @one.run two.run -m RR",
     "gate": "gate qrels @one.run --baseline two.run --margin 0.1 -m RR",
-    "correlate": "correlate qrels --qrels @one @one.run two.run three.run -m RR",
-    "reproduce": "reproduce qrels @one.run two.run -m RR",
-    "agreement": "agreement qrels other.qrels @one.run two.run -q",
     "explain a query": "explain qrels @one.run -m RR --query =1+1",
     "explain the mean": "explain qrels @one.run -m RR",
-    "explain a difference": "explain qrels @one.run two.run -m RR --query q2",
-    "nuggets": "nuggets nuggets.csv -q",
 }
 
 
@@ -720,34 +630,7 @@ COMMANDS_OF_ROWS = {
 def test_rows_for_a_spreadsheet_hold_no_formula(
     arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("qrels", "other.qrels", "@one"):
-        Path(name).write_text(_QRELS)
-    for name in ("@one.run", "three.run"):
-        Path(name).write_text(_RUN)
-    Path("two.run").write_text(_RUN.replace("2.5", "1.5").replace("c 1 2 ", "c 1 0.5 "))
-    Path("nuggets.csv").write_text(
-        "query,answer,nugget,importance,assignment\n=1+1,@one,n,vital,support\n"
-    )
-
-    def rows(*more: str) -> list[list[str]]:
-        done = CliRunner().invoke(cli, [*arguments.split(), "--format", "csv", *more])
-        assert done.exit_code in (0, 1, 3), done.output
-        return list(csv.reader(io.StringIO(done.stdout, newline="")))
-
-    plain = rows()
-    assert any(cell in ("=1+1", "=b", "@one") for row in plain for cell in row)
-    assert rows("--formulas", "plain") == plain
-    expected = [
-        [f"'{cell}" if cell[:1] in "=@" and cell else cell for cell in row] for row in plain
-    ]
-    assert rows("--formulas", "quoted") == expected
-    for form in ["markdown"] if arguments[:7] != "nuggets" else ["table"]:
-        refused = CliRunner().invoke(
-            cli, [*arguments.split(), "--format", form, "--formulas", "quoted"]
-        )
-        assert refused.exit_code == 2
-        assert f"--formulas is for --format csv and tsv: this prints {form}" in refused.stderr
+    check_formulas(arguments, tmp_path, monkeypatch)
 
 
 def test_formulas_are_quoted_from_python_too() -> None:
@@ -758,16 +641,3 @@ def test_formulas_are_quoted_from_python_too() -> None:
     one = explain({"=q": {"a": 1}}, {"=q": ["a"]}, "RR", "=q")
     assert "\n=q," in one.to_csv()
     assert '\n"\'=q",' in one.to_csv("quoted")
-
-
-def test_an_option_of_one_value_is_refused_twice(demo_folder: Path) -> None:
-    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run", "dense.run")]
-    for command, option, values in (
-        ("tune", "-m", ("AP", "RR")),
-        ("holes", "--measure", ("AP", "AP")),
-        ("compare", "--alpha", ("0.1", "0.05")),
-    ):
-        done = invoke(command, *files, option, values[0], option, values[1])
-        assert done.exit_code == 2
-        assert "is given 2 times, and takes one value" in done.stderr
-    assert invoke("compare", *files, "-m", "AP", "-m", "RR").exit_code == 0

@@ -288,9 +288,7 @@ def test_an_error_of_the_system_names_the_file(tmp_path: Path) -> None:
         ["check", "QRELS", "PATH"],
         ["convert", "--run", "PATH", "OUT.csv"],
         ["convert", "--qrels", "PATH", "OUT.csv", "--qrels-format", "json"],
-        ["trec-eval", "QRELS", "PATH"],
         ["compare", "--saved", "PATH", "PATH"],
-        ["nuggets", "PATH"],
     ],
     ids=" ".join,
 )

@@ -1,7 +1,6 @@
 """How far a call is: shown as a bar, told to a function; and how a long one is broken off."""
 
 import contextlib
-import gzip
 import io
 import os
 import select
@@ -15,20 +14,9 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from helpers.bars import SCORES, Bar, watch_all, write_blocks
 
-from cranfield import (
-    Run,
-    check,
-    compare,
-    conventions,
-    discriminative_power,
-    evaluate,
-    explain,
-    progress,
-    read_qrels,
-    read_run,
-    swap_rate,
-)
+from cranfield import Run, check, compare, evaluate, explain, progress, read_qrels, read_run
 from cranfield.arrays import threads
 from cranfield.arrays.threads import in_threads
 from cranfield.formats.block import SIZES
@@ -37,50 +25,14 @@ from cranfield.progress import Watch, parts, stage, steps, watching
 PATIENCE = 120  # seconds, after which a process is taken to wait for ever
 
 
-class _Bar:
-    """Keeps what it is to show."""
-
-    def __init__(self) -> None:
-        self.drawn: list[tuple[str, float | None, tuple[int, str]]] = []
-        self.n_closed = 0
-
-    def draw(
-        self, what: str, share: float | None, done: tuple[int, str], left: float | None
-    ) -> None:
-        assert left is None or left >= 0
-        self.drawn.append((what, share, done))
-
-    def close(self) -> None:
-        self.n_closed += 1
-
-
 @pytest.fixture
-def bar(monkeypatch: pytest.MonkeyPatch) -> _Bar:
-    """A bar that is there from the beginning, and draws all that it hears of."""
-    made = _Bar()
-    monkeypatch.setattr(progress, "bar_here", lambda: made)
-    monkeypatch.setattr(progress, "AFTER", 0.0)
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
-    return made
+def bar(monkeypatch: pytest.MonkeyPatch) -> Bar:
+    return watch_all(monkeypatch)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, list[Path]]:
-    """Judgments and two runs of several blocks each, one of them compressed."""
-    qrels = tmp_path / "qrels.txt"
-    qrels.write_text("".join(f"q{i} 0 d{i % 7} {i % 3}\n" for i in range(40)))
-    runs = [tmp_path / "a.run", tmp_path / "b.run.gz"]
-    for i, path in enumerate(runs):
-        lines = (f"q{j // 50} Q0 d{j % 50} 0 {(j * 7 + i) % 53} t\n" for j in range(2000))
-        text = "".join(lines).encode()
-        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
-    return qrels, runs
-
-
-SCORES = {
-    name: {f"q{i}": ((i * step) % 17) / 17 for i in range(60)}
-    for name, step in (("a", 3), ("b", 5), ("c", 7))
-}
+    return write_blocks(tmp_path)
 
 
 # ---- a function hears of bytes ------------------------------------------------------------------
@@ -92,7 +44,6 @@ SCORES = {
         lambda q, runs, **how: evaluate(q, runs, "RR", **how),
         lambda q, runs, **how: compare(q, runs, "RR", **how),
         lambda q, runs, **how: explain(q, runs, "RR", **how),
-        lambda q, runs, **how: swap_rate(q, runs, "RR", **how),
     ],
 )
 def test_a_function_hears_of_every_stored_byte_once(
@@ -114,7 +65,6 @@ def test_whatever_reads_tells_of_it(files: tuple[Path, list[Path]], tmp_path: Pa
         (lambda hear: read_qrels(qrels, progress=hear), n_qrels),
         (lambda hear: read_run(runs[0]).write(tmp_path / "out.csv", progress=hear), n_run),
         (lambda hear: check(qrels, runs[0], progress=hear), n_qrels + n_run),
-        (lambda hear: conventions(qrels, runs[0], "RR", progress=hear), n_qrels + n_run),
     ):
         heard: list[int] = []
         call(heard.append)
@@ -141,7 +91,7 @@ def test_nothing_watches_after_the_call(files: tuple[Path, list[Path]]) -> None:
 # ---- a bar shows all ----------------------------------------------------------------------------
 
 
-def test_stages_within_steps_are_a_part_of_them(bar: _Bar) -> None:
+def test_stages_within_steps_are_a_part_of_them(bar: Bar) -> None:
     """Of the second of four steps, a quarter is done: so is 1.25 / 4."""
     with watching(True):
         for i in steps("abcd", "letters"):
@@ -153,13 +103,13 @@ def test_stages_within_steps_are_a_part_of_them(bar: _Bar) -> None:
     assert bar.n_closed == 1
 
 
-def test_of_what_has_no_known_end_no_share_is_shown(bar: _Bar) -> None:
+def test_of_what_has_no_known_end_no_share_is_shown(bar: Bar) -> None:
     with watching(True), stage("reading a pipe", None, "bytes") as done:
         done(10)
     assert bar.drawn[-1] == ("reading a pipe", None, (10, "bytes"))
 
 
-def test_parts_count_what_is_in_them(bar: _Bar) -> None:
+def test_parts_count_what_is_in_them(bar: Bar) -> None:
     with watching(True):
         assert [*parts([slice(0, 6), slice(6, 8)], "resamples", 8)] == [slice(0, 6), slice(6, 8)]
     assert [share for _, share, _ in bar.drawn] == [0, 6 / 8, 8 / 8]
@@ -174,11 +124,9 @@ def test_parts_count_what_is_in_them(bar: _Bar) -> None:
             lambda: compare(SCORES, all_pairs=True, correction="rtukey", progress=True),
             "permutations",
         ),
-        (lambda: discriminative_power(SCORES, progress=True), "flips"),
-        (lambda: swap_rate(SCORES, progress=True), "splits"),
     ],
 )
-def test_the_statistics_show_what_they_draw(call: Callable[[], Any], shown: str, bar: _Bar) -> None:
+def test_the_statistics_show_what_they_draw(call: Callable[[], Any], shown: str, bar: Bar) -> None:
     call()
     of_this = [(share, done) for what, share, done in bar.drawn if what == shown]
     assert of_this
@@ -187,7 +135,7 @@ def test_the_statistics_show_what_they_draw(call: Callable[[], Any], shown: str,
     assert bar.n_closed
 
 
-def test_runs_are_one_stage(files: tuple[Path, list[Path]], bar: _Bar) -> None:
+def test_runs_are_one_stage(files: tuple[Path, list[Path]], bar: Bar) -> None:
     """Of all of their bytes, with the name of the one that is read."""
     qrels, runs = files
     evaluate(read_qrels(qrels), runs, "RR", progress=True)
@@ -198,24 +146,7 @@ def test_runs_are_one_stage(files: tuple[Path, list[Path]], bar: _Bar) -> None:
     assert read[-1][2] == total
 
 
-def test_buckets_show_no_reading_of_files(files: tuple[Path, list[Path]], bar: _Bar) -> None:
-    """Their rows were read before, and come from a file of their own."""
-    qrels, runs = files
-    evaluate(qrels, runs, "RR", buckets=4, progress=True)
-    drawn = [what for what, _, _ in bar.drawn]
-    first = drawn.index("buckets")
-    assert {what.split()[0] for what in drawn[:first]} == {"reading"}
-    assert set(drawn[first:]) == {"buckets"}
-
-
-def test_bounds_and_conventions_show_their_steps(bar: _Bar) -> None:
-    qrels, run = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1}}, {"q1": ["a", "x"], "q2": ["y", "c"]}
-    evaluate(qrels, run, "AP nDCG@10", bounds=True, progress=True)
-    conventions(qrels, run, "AP", progress=True)
-    assert {"bounds", "conventions"} <= {what for what, _, _ in bar.drawn}
-
-
-def test_it_is_looked_at_while_threads_work(bar: _Bar, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_looked_at_while_threads_work(bar: Bar, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the first result takes long, too: here, until the bar was drawn twice."""
     monkeypatch.setattr(threads, "_LOOK_EVERY", 0.001)
     drawn_twice = threading.Event()
@@ -234,7 +165,7 @@ def test_it_is_looked_at_while_threads_work(bar: _Bar, monkeypatch: pytest.Monke
         assert [*in_threads(work, range(3))] == [0, 1, 2]
 
 
-def test_other_threads_are_not_watched(bar: _Bar) -> None:
+def test_other_threads_are_not_watched(bar: Bar) -> None:
     """A bar is drawn by the thread that called, and by no other."""
     with watching(True):
         thread = threading.Thread(target=lambda: [*steps("abc", "letters")])
@@ -364,11 +295,10 @@ def test_python_is_interrupted_while_it_reads(
     [
         lambda: compare(SCORES, flips=1_000_000, progress=True),
         lambda: compare(SCORES, test="bootstrap", progress=True),
-        lambda: discriminative_power(SCORES, progress=True),
     ],
 )
 def test_python_is_interrupted_while_it_draws(
-    call: Callable[[], Any], bar: _Bar, monkeypatch: pytest.MonkeyPatch
+    call: Callable[[], Any], bar: Bar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bar, "draw", _interrupt)
     n_threads = threading.active_count()
@@ -511,7 +441,7 @@ def test_a_watch_forgets_stages_that_end_in_another_order() -> None:
     assert watch.stages == []
 
 
-def test_a_run_in_memory_needs_no_function_to_hear(bar: _Bar) -> None:
+def test_a_run_in_memory_needs_no_function_to_hear(bar: Bar) -> None:
     heard: list[int] = []
     evaluate({"q": {"d": 1}}, Run({"q": ["d"]}), "RR", progress=heard.append)
     assert heard == []

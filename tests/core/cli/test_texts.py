@@ -414,7 +414,6 @@ def test_half_of_a_surrogate_pair_is_shown_as_an_escape(form: str, write: Write)
     saved = Path(texts).with_name("out.csv")
     for command in (
         ["evaluate", qrels, run_path, "-m", "AP", "-q", "--topics", texts, "-o", str(saved)],
-        ["pool", qrels, run_path, "--topics", texts, "--doc-texts", texts],
         ["evaluate", qrels, run_path, "-m", "AP", "--slices", texts],
     ):
         result = invoke(*command, "--format", form)

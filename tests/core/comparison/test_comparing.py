@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.folders import DEMO_QRELS, DEMO_RUNS
 from helpers.notes import severities
 from helpers.profile import examples
 from helpers.vectors import CASE_A, CASE_B, CASE_D, CASE_E, parts
@@ -26,7 +27,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import fdtrc
 
-from cranfield import Comparison, InputError, MeasureError, OptionError, compare, demo, evaluate
+from cranfield import Comparison, InputError, MeasureError, OptionError, compare, evaluate
 from cranfield.comparison import cells
 from cranfield.comparison.anova import Anova, randomised_tukey
 from cranfield.comparison.corrections import (
@@ -49,7 +50,7 @@ from cranfield.comparison.significance import (
 )
 from cranfield.errors import CranfieldWarning
 
-DEMO = demo.QRELS, [str(path) for path in demo.RUNS]
+DEMO = DEMO_QRELS, [str(path) for path in DEMO_RUNS]
 
 A, B, C = (parts(of_system) for of_system in CASE_A.values())
 D, E = parts(CASE_D), parts(CASE_E)

@@ -1,12 +1,9 @@
 """Means with their confidence intervals: `intervals`, and `evaluate --intervals`."""
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import invoke
 from scipy import stats
 
 from cranfield import CranfieldWarning, InputError, OptionError, compare, evaluate, gate, intervals
@@ -28,24 +25,6 @@ def test_an_interval_is_students_cut_to_the_range() -> None:
         assert (one.low, one.high) == pytest.approx((max(0, ends[0]), min(1, ends[1])), rel=1e-9)
     of_one = compare(QRELS, {"r": RUN}, "RR", alpha=0.1)["RR"].systems[0]
     assert (of_one.low, of_one.high) == (found.means[1].low, found.means[1].high)
-
-
-def test_clusters_make_an_interval_cluster_robust() -> None:
-    session = {f"q{i}": f"s{i // 3}" for i in range(12)}
-    scores = evaluate(QRELS, RUN, "RR")
-    (one,) = intervals(scores, clusters=session).means
-    values = list(scores.per_query("RR").values())
-    ids = list(scores.per_query("RR"))
-    mean = sum(values) / 12
-    sums = [
-        sum(v - mean for q, v in zip(ids, values, strict=True) if session[q] == s)
-        for s in sorted(set(session.values()))
-    ]
-    error = (4 / 3 * sum(x**2 for x in sums) / 12**2) ** 0.5  # CR1
-    half = stats.t.ppf(0.975, 3) * error
-    assert one.clusters == 4
-    assert (one.low, one.high) == pytest.approx((max(0, mean - half), min(1, mean + half)))
-    assert "12 queries in 4 clusters" in str(intervals(scores, clusters=session))
 
 
 def test_a_geometric_mean_has_the_interval_of_its_logarithms() -> None:
@@ -70,22 +49,6 @@ def test_what_has_no_mean_is_named_or_refused() -> None:
     (one,) = intervals(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "RR")).means
     assert (one.mean, one.low, one.high) == (1.0, None, None)
     assert parse(one.measure) == parse("RR")
-
-
-def test_the_command_shows_them(tmp_path: Path, demo_folder: Path) -> None:
-    demo = demo_folder / "demo"
-    files = [str(demo / "qrels.txt"), str(demo / "bm25.run"), str(demo / "dense.run")]
-    found = json.loads(
-        invoke("evaluate", *files, "-m", "RR", "--intervals", "--format", "json").stdout
-    )
-    in_python = intervals(evaluate(files[0], files[1:], "RR"))
-    assert found["means"] == in_python.rows()
-    lines = "".join(f"q{i:02},s{i // 4}\n" for i in range(1, 41))
-    (tmp_path / "s.csv").write_text(f"query_id,session\n{lines}")
-    more = ["--intervals", "--clusters", str(tmp_path / "s.csv"), "--format", "table"]
-    assert "40 queries in 11 clusters" in invoke("evaluate", *files, "-m", "RR", *more).stdout
-    assert "add --intervals" in invoke("evaluate", *files, "--alpha", "0.1").stderr
-    assert "does not go with --intervals" in invoke("evaluate", *files, "--intervals", "-q").stderr
 
 
 @pytest.mark.parametrize(("n", "wrong"), [(30, 0), (30, 1), (50, 9)])

@@ -16,7 +16,6 @@ from scipy.stats import t as student
 
 from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, compare, gate
 from cranfield.arrays.ranked import mean
-from cranfield.extensions.bounded.betting import wealth
 
 QRELS, BM25, DENSE = (str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run"))
 
@@ -114,17 +113,6 @@ def test_the_limit_by_flips_is_where_the_test_just_stops_rejecting() -> None:
         assert (p <= 0.05) == rejected
 
 
-def test_the_limit_by_the_bounded_test_is_where_betting_makes_20() -> None:
-    values = scores_of(60)
-    (one,) = gate(saved(values), at_least={"R@5": 0.5}, limit=True, test="bounded").thresholds
-    assert one.lower is not None
-    assert one.upper is not None
-    # All scores are from 0 to 1: against a mean of at most m they are at least -m from it.
-    assert wealth(values - one.lower, -one.lower) == pytest.approx(-math.log(0.05))
-    assert wealth(one.upper - values, one.upper - 1) == pytest.approx(-math.log(0.05))
-    assert one.p == pytest.approx(math.exp(-max(0, wealth(values - 0.5, -0.5))))
-
-
 def test_equal_scores_show_nothing_but_to_the_bounded_test() -> None:
     """Of 30 queries, all with 1: a true mean of 0.95 gives that in 21 % of cases."""
     values = [1.0] * 30
@@ -133,9 +121,6 @@ def test_equal_scores_show_nothing_but_to_the_bounded_test() -> None:
         with pytest.warns(CranfieldWarning):
             found = gate(saved(values), at_least={"R@5": 0.95}, limit=True, test=test)
         assert (found.outcome, codes(found)) == ("UNDECIDED", ["few-scores"])
-    found = gate(saved(values), at_least={"R@5": 0.95}, limit=True, test="bounded")
-    assert (found.outcome, codes(found)) == ("UNDECIDED", [])
-    assert gate(saved(values), at_least={"R@5": 0.8}, limit=True, test="bounded").passed
 
 
 def test_few_low_scores_are_no_pass_and_some_are_said_to_be_skewed() -> None:
@@ -192,7 +177,6 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     ({"at_least": 0.8}, "one number for each"),
     ({"at_least": {0.8: "R@5"}}, "one number for each"),
     ({"at_least": ["R@5=0.3", "R@5=0.4"]}, "one number for R@5, not 0.3 and 0.4"),
-    ({"at_least": {"DCG@5": 1}, "limit": True, "test": "bounded"}, "range=.0, 1."),
 ]
 
 

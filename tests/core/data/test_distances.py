@@ -27,14 +27,9 @@ from cranfield import (
     compare,
     evaluate,
     explain,
-    fuse,
     gate,
-    parse,
     read_run,
 )
-from cranfield.data.judging import Judging
-from cranfield.extensions.scale.tasks import Task, of_bucket
-from cranfield.version import __version__
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
 
@@ -203,24 +198,13 @@ def test_runs_made_of_a_run_keep_its_distances() -> None:
     assert run.top(2).rows.distance == "distance"
     reranked = run.rerank(Run({query: {"c": 2.0, "a": 1.0} for query in JUDGED}))
     assert (reranked.rows.distance, reranked.to_dict()["q0"]["c"]) == (None, 2.0)
-    fused = fuse([run, Run(FORMS["pandas"], "again")], "sum")
-    assert evaluate(JUDGED, fused, "RR")["RR"] == 1
-    with pytest.raises(OptionError, match="minus its distances: take norm='min-max'"):
-        fuse([run, Run(FORMS["pandas"], "again")], "sum", norm="min-max-inverted")
 
 
-def test_buckets_tasks_and_one_query_read_distances_alike() -> None:
+def test_one_query_reads_distances_alike() -> None:
     run = Run(FORMS["pandas"])
-    in_buckets = evaluate(JUDGED, run, "RR", buckets=2)
-    assert in_buckets["RR"] == 1
-    assert "distance" in codes(in_buckets)
     one_query: Any = explain(JUDGED, run, "RR", "q1")
     assert one_query.value == 1
     assert "distance" in codes(one_query)
-    task = Task((parse("RR"),), Judging(), "strict", __version__, query=("query_id", "query_id"))
-    left = pa.Table.from_pylist(objects((*NAMES[:2], "relevance"), judgments()))
-    right = pa.Table.from_pylist(objects(NAMES, ROWS))
-    assert of_bucket(task, left, right)["RR"].to_pylist() == [1.0] * N_QUERIES
 
 
 # ---- scores that rise from row to row -----------------------------------------------------
@@ -229,7 +213,7 @@ def test_buckets_tasks_and_one_query_read_distances_alike() -> None:
 SCORED = (*NAMES[:2], "score")
 
 
-def test_scores_that_rise_are_warned_of_in_every_verb(write: Any, tmp_path: Path) -> None:
+def test_scores_that_rise_are_warned_of_in_every_verb(write: Any) -> None:
     qrels = write("q.csv", csv((*NAMES[:2], "relevance"), judgments()))
     run = write("l2.csv", csv(SCORED, ROWS))
     good = write("good.csv", csv(SCORED, [(*row[:2], -row[2]) for row in ROWS]))
@@ -238,7 +222,6 @@ def test_scores_that_rise_are_warned_of_in_every_verb(write: Any, tmp_path: Path
         explain(qrels, run, "RR"),
         explain(qrels, run, "RR", "q1"),
         explain(qrels, [good, run], "RR", "q1"),
-        evaluate(qrels, run, "RR", buckets=2),
     ]
     for result in results:
         note = note_of(result.notes, "scores-rise")
@@ -248,9 +231,7 @@ def test_scores_that_rise_are_warned_of_in_every_verb(write: Any, tmp_path: Path
         gate(qrels, [good, run], "RR", baseline="good", margin=0.1),
     ):
         assert "are they distances? columns={'distance': 'score'}" in str(shown)
-    for command in (["evaluate"], ["table"], ["report", "-o", str(tmp_path / "page.html")]):
-        done = invoke(*command, qrels, good, run, "-m", "RR")
-        assert "are they distances?" in done.output
+    assert "are they distances?" in invoke("evaluate", qrels, good, run, "-m", "RR").output
     (found,) = [one for one in check(qrels, run).findings if one.code == "scores-rise"]
     assert (found.severity, found.count) == ("error", N_QUERIES)
 

@@ -23,7 +23,6 @@ from cranfield import (
     compare,
     evaluate,
     explain,
-    joint_bounds,
     read_qrels,
     read_run,
 )
@@ -327,10 +326,6 @@ def test_options_that_do_not_go_with_each() -> None:
         Qrels(qrels, duplicates="both")  # type: ignore[arg-type]
     in_groups = {"q": {"s": {"a": 1}, "t": {"b": 1}}}
     for how in KEEPING:
-        with pytest.raises(OptionError, match="one grade"):
-            evaluate(qrels, run, "P@2", bounds=True, duplicates=how)
-        with pytest.raises(OptionError, match="duplicates"):
-            joint_bounds(qrels, [run, run], "P@2", duplicates=how)
         with pytest.raises(OptionError, match="several ranks"):
             explain(qrels, [run, run], "P@2", "q", duplicates=how)
         with pytest.raises(OptionError, match="in groups"):
@@ -353,7 +348,6 @@ def test_explain_shows_every_row_at_its_rank(how: Duplicates, value: float) -> N
     qrels, run = {"q": {"a": 1, "b": 1}}, {"q": ["a", "x", "a", "x"]}
     found: Any = explain(qrels, run, "AP", "q", duplicates=how)
     assert found.value == value
-    assert "several ranks" in str(found)
     assert evaluate(qrels, run, "AP", duplicates=how)["AP"] == value
 
 

@@ -11,8 +11,7 @@ from cranfield.arrays.byte_strings import ByteStrings
 from cranfield.arrays.grades import widened
 from cranfield.arrays.ids import IdList, Ids
 from cranfield.arrays.ranked import Numbers
-from cranfield.data import qrels as qrels_module
-from cranfield.data import regroup
+from cranfield.data import judgment_columns, regroup
 
 LENGTHS = [1, 7, 8, 9, 16, 17, 64, 65, 127, 128, 129, 255, 256, 511, 512, 513, 600, 70_000]
 
@@ -130,6 +129,6 @@ def test_all_judgments_as_a_dict_take_the_grades_once(
         calls.append(len(grades))
         return widened(grades)
 
-    monkeypatch.setattr(qrels_module, "widened", counted)
+    monkeypatch.setattr(judgment_columns, "widened", counted)
     assert judged.to_dict() == wanted
     assert calls == [2 * len(wanted)]

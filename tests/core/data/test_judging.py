@@ -1,66 +1,36 @@
 """How a run is judged: each option of it, and all together, against a slow loop of their rules."""
 
-import itertools
 import json
 import random
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from helpers import oracle
 from helpers.commands import invoke
+from helpers.judging_loop import (
+    CHOICES,
+    QUERIES,
+    SOME,
+    Options,
+    as_dict,
+    collection,
+    expected,
+    orders,
+    own_rows,
+)
 from helpers.notes import codes, sentence
 from helpers.profile import seeds
 from helpers.rows import FORMS
 
 import cranfield
-from cranfield import (
-    InputError,
-    OptionError,
-    Qrels,
-    Run,
-    compare,
-    evaluate,
-    explain,
-    joint_bounds,
-    read_run,
-)
+from cranfield import InputError, OptionError, Qrels, Run, compare, evaluate, explain, read_run
 from cranfield.data.judging import Judging, Queries
-from cranfield.figures import precision_recall
 from cranfield.formats.block import SIZES
 from cranfield.measures.plan import example_of
 
-Row = tuple[str, str, float]
-Judgments = dict[str, dict[str, int]]
-Options = dict[str, Any]
-
 MEASURES = "AP RR P@3 R@3 nDCG@3 DCG NumRet NumRel"
-VALUES: dict[str, Any] = {
-    "AP": oracle.ap,
-    "RR": oracle.rr,
-    "P@3": lambda ranking, grades: oracle.p(ranking, grades, 3),
-    "R@3": lambda ranking, grades: oracle.r(ranking, grades, 3),
-    "nDCG@3": lambda ranking, grades: oracle.ndcg(ranking, grades, 3),
-    "DCG": oracle.dcg,
-    "NumRet": lambda ranking, grades: float(len(ranking)),
-    "NumRel": lambda ranking, grades: float(oracle.n_relevant(grades, 1)),
-}
-QUERIES: Sequence[Queries] = get_args(Queries)
-CHOICES: dict[str, Sequence[Any]] = {
-    "queries": QUERIES,
-    "ties": ("document", "ascending", "given", "expected", "best", "worst"),
-    "identical_ids": ("keep", "drop"),
-    "scores_above": (None, None, -1.0, 0, 1.0),
-    "unretrieved": ("leave-out", "below"),
-    "depth": (None, None, 1, 3),
-    "judged_only": (False, False, True),
-    "scores": ("double", "single"),
-    "duplicates": ("first", "best", "each", "once", "joined"),
-}
 
 
 OF_FORMS = {"apart", "ranks-as-scores", "scores-rise"}  # notes that some forms have alone
@@ -69,139 +39,7 @@ OF_FORMS = {"apart", "ranks-as-scores", "scores-rise"}  # notes that some forms 
 # ---- the slow loop ------------------------------------------------------------------------------
 
 
-AGAIN = "\0"  # at the end of an id: a row that has a rank, and does not count
-
-
-def own_rows(rows: list[Row], query: str, how: Options) -> list[tuple[str, float]]:
-    """Return the documents of a query that are kept, with their scores, in the order of the run."""
-
-    def as_told(score: float) -> float:
-        return float(np.float32(score)) if how["scores"] == "single" else score
-
-    docs = [(doc, as_told(score)) for q, doc, score in rows if q == query]
-    kept: list[tuple[str, float]] = []
-    for i, (doc, score) in enumerate(docs):
-        same = [j for j, (other, _) in enumerate(docs) if other == doc]
-        best = max(same, key=lambda j: (docs[j][1], -j))
-        counts = i == (same[0] if how["duplicates"] == "first" else best)
-        if counts or how["duplicates"] in ("each", "joined"):
-            kept.append((doc, score))
-        elif how["duplicates"] == "once":
-            kept.append((doc + AGAIN, score))
-    if how["identical_ids"] == "drop":
-        kept = [(doc, score) for doc, score in kept if doc.removesuffix(AGAIN) != query]
-    if how["scores_above"] is not None:
-        kept = [(doc, score) for doc, score in kept if score > as_told(how["scores_above"])]
-    return kept
-
-
-def in_order(tied: list[str], judged: Mapping[str, int], ties: str) -> Iterator[list[str]]:
-    """Yield the orders of documents of one score over which is averaged."""
-
-    def by(doc: str) -> bytes:
-        return doc.removesuffix(AGAIN).encode()
-
-    by_id = sorted(tied, key=by, reverse=True)
-    if ties == "expected":
-        yield from map(list, itertools.permutations(by_id))
-    elif ties == "document":
-        yield by_id
-    elif ties == "ascending":
-        yield sorted(tied, key=by)
-    elif ties == "given":
-        yield tied
-    else:
-        best = sorted(by_id, key=lambda doc: judged.get(doc, -100), reverse=True)
-        yield best if ties == "best" else best[::-1]
-
-
-def orders(
-    docs: list[tuple[str, float]], judged: Mapping[str, int], how: Options
-) -> Iterator[list[str]]:
-    """Yield the rankings of a query over which is averaged: one, except ties="expected"."""
-    levels = sorted({score for _, score in docs}, reverse=True)
-    tied = [[doc for doc, score in docs if score == level] for level in levels]
-    for several in itertools.product(*(in_order(one, judged, how["ties"]) for one in tied)):
-        cut = list(itertools.chain(*several))[: how["depth"]]
-        below = [doc for doc in judged if doc not in cut]
-        if how["unretrieved"] == "leave-out":
-            below = []
-        for last in in_order(below, judged, how["ties"]):
-            ranked = cut + last
-            if how["judged_only"]:
-                ranked = [doc for doc in ranked if judged.get(doc, -1) >= 0]
-            yield ranked
-
-
-def averaged(qrels: Judgments, rows: list[Row], run: set[str], how: Options) -> list[str]:
-    """Return the queries over which is averaged, of a run that has the queries `run`."""
-
-    def retrieved(query: str) -> bool:
-        return bool(own_rows(rows, query, how))
-
-    def relevant(query: str) -> bool:
-        return any(grade > 0 for grade in qrels[query].values())
-
-    found = {
-        "judged": set(qrels),
-        "both": set(qrels) & run,
-        "relevant": {q for q in qrels if relevant(q)},
-        "relevant-and-both": {q for q in qrels if relevant(q) and q in run},
-        "retrieved": {q for q in qrels if retrieved(q)},
-        "relevant-and-retrieved": {q for q in qrels if relevant(q) and retrieved(q)},
-        "run": {q for q in run if retrieved(q)},
-    }
-    return sorted(found[how["queries"]], key=str.encode)
-
-
-def expected(
-    qrels: Judgments, rows: list[Row], run: set[str], how: Options
-) -> dict[str, dict[str, float]]:
-    """Return {query: {measure: value}}."""
-    found = {}
-    for query in averaged(qrels, rows, run, how):
-        judged, docs = qrels.get(query, {}), own_rows(rows, query, how)
-        grades = [*judged.values()]
-        if how["duplicates"] == "joined":
-            names = [doc for doc, _ in docs]
-            grades += [judged[doc] for doc in judged for _ in range(names.count(doc) - 1)]
-        grades.sort(reverse=True)
-        every = [[judged.get(doc) for doc in ranked] for ranked in orders(docs, judged, how)]
-        found[query] = {
-            name: sum(value(ranking, grades) for ranking in every) / len(every)
-            for name, value in VALUES.items()
-        }
-    return found
-
-
 # ---- collections --------------------------------------------------------------------------------
-
-
-def collection(seed: int, *, twice: bool) -> tuple[Judgments, list[Row], set[str]]:
-    """Return judgments, the rows of a run, and its queries, of which some have no rows.
-
-    Few scores, of which two are the same as 32-bit floats; a query's id may be a document's. Rows
-    of a query may be apart. `twice`: documents may occur more than once.
-    """
-    chance = random.Random(seed)
-    queries = ["q1", "q10", "q2", "é", "Q", "q3"]
-    docs = ["d1", "d10", "d2", "Z", *queries[:3]]
-    qrels = {
-        query: {doc: chance.choice([-1, 0, 0, 1, 2]) for doc in chance.sample(docs, 3)}
-        for query in chance.sample(queries, chance.randint(1, 4))
-    }
-    scores = [1.0, 1.0 + 1e-9, 1.0, 2.0, 0.0, -1.0]
-    rows = []
-    for query in (run := chance.sample(queries, chance.randint(1, 5))):
-        n = chance.randint(0, 4)
-        drawn = chance.choices(docs, k=n) if twice else chance.sample(docs, n)
-        rows += [(query, doc, chance.choice(scores)) for doc in drawn]
-    if chance.random() < 0.5:  # apart, each query's rows in their order
-        places = [query for query, *_ in rows]
-        chance.shuffle(places)
-        left = {query: [row for row in rows if row[0] == query] for query in run}
-        rows = [left[query].pop(0) for query in places]
-    return qrels, rows, set(run)
 
 
 def options(seed: int) -> Options | None:
@@ -217,13 +55,6 @@ def options(seed: int) -> Options | None:
             Judging.of(found)
         return None
     return found
-
-
-def as_dict(rows: list[Row], run: set[str]) -> dict[str, dict[str, float]]:
-    nested: dict[str, dict[str, float]] = {query: {} for query in sorted(run)}
-    for query, doc, score in rows:
-        nested[query][doc] = score
-    return nested
 
 
 PART = 200
@@ -462,18 +293,6 @@ def test_groups_have_their_documents_below() -> None:
 
 # ---- all that is told of a run that is judged so ------------------------------------------------
 
-SOME: list[Options] = [
-    {"ties": "given"},
-    {"ties": "given", "scores": "single", "scores_above": 0},
-    {"identical_ids": "drop"},
-    {"identical_ids": "drop", "scores_above": 0, "ties": "best"},
-    {"unretrieved": "below"},
-    {"unretrieved": "below", "depth": 2},
-    {"unretrieved": "below", "depth": 2, "judged_only": True, "ties": "given"},
-    {"unretrieved": "below", "ties": "expected", "identical_ids": "drop"},
-    {"unretrieved": "below", "ties": "worst", "scores_above": 0},
-]
-
 
 @pytest.mark.parametrize("chosen", SOME, ids=str)
 @pytest.mark.parametrize("measure", ["nDCG", "AP"])
@@ -512,80 +331,7 @@ def test_explain_has_the_same_values_and_documents(chosen: Options, measure: str
     assert n_seen > len(seeds(30)) * 2 / 3 or chosen.get("ties") == "worst"
 
 
-@pytest.mark.parametrize("chosen", SOME, ids=str)
-def test_a_swap_has_the_value_of_a_run_that_has_it(chosen: Options) -> None:
-    """A run that has the documents in the order that is found has this value, too."""
-    n_seen = 0
-    for seed in seeds(60, every=2):
-        qrels, rows, run = collection(seed, twice=False)
-        nested = as_dict(rows, run)
-        for query in sorted(set(qrels) & run):
-            found: Any = explain(qrels, nested, "nDCG", query, **chosen)
-            if found.swap is None or chosen.get("ties") == "expected":
-                continue
-            docs = [one.document for one in found.retrieved]
-            if chosen.get("judged_only"):
-                docs = [doc for doc in docs if qrels[query].get(doc, -1) >= 0]
-            i, j = found.swap.i - 1, found.swap.j - 1
-            docs[i], docs[j] = docs[j], docs[i]
-            assert (
-                found.swap.value == evaluate({query: qrels[query]}, {query: docs}, "nDCG")["nDCG"]
-            )
-            n_seen += 1
-    assert n_seen > len(seeds(60, every=2)) / 20 or chosen.get("ties") == "expected"
-
-
-@pytest.mark.parametrize("chosen", [one for one in SOME if len(one) < 3 and "ties" not in one])
-def test_bounds_are_those_of_all_grades(chosen: Options) -> None:
-    n_seen = 0
-    for seed in range(40):
-        qrels, rows, run = collection(seed, twice=False)
-        nested, queries = as_dict(rows, run), sorted(set(qrels) & run)
-        top = max(grade for judged in qrels.values() for grade in judged.values())
-        if not queries or top < 1:
-            continue
-        found = evaluate(qrels, nested, "nDCG@3 AP R@2", bounds=True, **chosen)
-        lowest, highest = found.per_query("AP low"), found.per_query("AP high")
-        for query in queries:
-            how = {name: choices[0] for name, choices in CHOICES.items()} | chosen
-            docs = [doc for doc in dict(own_rows(rows, query, how)) if doc not in qrels[query]]
-            ranked = next(orders(own_rows(rows, query, how), qrels[query], how))
-            docs = [doc for doc in docs if doc in ranked]
-            values = [
-                evaluate(
-                    {**qrels, query: qrels[query] | dict(zip(docs, grades, strict=True))},
-                    nested,
-                    "AP",
-                    **chosen,
-                ).per_query("AP")[query]
-                for grades in itertools.product(range(top + 1), repeat=len(docs))
-            ]
-            assert lowest[query] == pytest.approx(min(values))
-            assert highest[query] == pytest.approx(max(values))
-            n_seen += 1
-    assert n_seen > 20
-
-
-@pytest.mark.parametrize("chosen", SOME[:3], ids=str)
-def test_joint_bounds_are_those_of_all_grades(chosen: Options) -> None:
-    qrels = {"d1": {"d2": 1, "d3": 0}}
-    runs = [
-        {"d1": {"u": 1.0, "d2": 1.0, "d1": 3.0, "d3": 0.5}},
-        {"d1": {"d3": 3.0, "w": 1.0, "u": 1.0, "d2": 1.0, "v": -1.0}},
-    ]
-    found = joint_bounds(qrels, runs, "P@3 nDCG@3", **chosen)
-    for i, measure in enumerate(("P@3", "nDCG@3")):
-        values = []
-        for grades in itertools.product([0, 1], repeat=4):
-            more = dict(zip(["u", "v", "w", "d1"], grades, strict=True))
-            one, other = evaluate({"d1": qrels["d1"] | more}, runs, measure, **chosen).values()
-            values.append(one[measure] - other[measure])
-        assert (found.low[i], found.high[i]) == pytest.approx((min(values), max(values)))
-    with pytest.raises(TypeError, match="unretrieved"):
-        joint_bounds(qrels, runs, "P@3", unretrieved="below")
-
-
-def test_a_comparison_takes_them_and_figures_do() -> None:
+def test_a_comparison_takes_them() -> None:
     qrels = {f"q{i}": {"a": 1, "b": i % 2, "c": 0} for i in range(8)}
     runs = {
         "x": {query: {"c": 1.0, "a": 1.0, "b": 1.0} for query in qrels},
@@ -599,9 +345,6 @@ def test_a_comparison_takes_them_and_figures_do() -> None:
         means = {name: one["RR"] for name, one in scores.items()}
         (row,) = found.rows()
         assert row["mean"] == pytest.approx(means["y"])
-    figure = precision_recall(qrels, runs["y"], "q1", identical_ids="drop", unretrieved="below")
-    ranked = [point["rank"] for point in figure.points if "rank" in point]
-    assert ranked == [1, 3]  # of a and b; c is between them
 
 
 # ---- the values of other tools ------------------------------------------------------------------

@@ -18,7 +18,6 @@ from cranfield import (
     compare,
     evaluate,
     explain,
-    joint_bounds,
     read_run,
 )
 
@@ -116,7 +115,6 @@ def test_several_runs_and_every_verb() -> None:
     [row] = compare(TRUTH, runs, "RR").rows()
     assert row["difference"] == pytest.approx(1 - (1 + 1 / 2 + 0) / 3)
     assert check(TRUTH, RANKED).ok
-    assert joint_bounds(TRUTH, runs, "P@1")
 
 
 def test_one_side_alone_is_not_guessed() -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.commands import invoke, run
+from helpers.commands import run
+from helpers.noted import GRADES, qrels_csv
 
 import cranfield
 from cranfield import CranfieldWarning, Note, Run, check, compare, evaluate, explain, gate, grades
@@ -336,14 +337,7 @@ def test_the_public_names() -> None:
 # ---- judgments as their own run -------------------------------------------------------
 
 
-GRADES = {f"q{q}": {f"a{q}": 2, f"b{q}": 1, f"c{q}": 0} for q in range(20)}
 EXPECTED = {query: dict.fromkeys(docs, 1) for query, docs in GRADES.items()}
-
-
-def qrels_csv(name: str) -> str:
-    rows = [(query, *pair) for query, docs in GRADES.items() for pair in docs.items()]
-    lines = (f"query-id\tcorpus-id\t{name}", *("\t".join(map(str, row)) for row in rows))
-    return "\n".join(lines)
 
 
 def test_judgments_given_twice_are_warned_of_in_every_form(write: Any) -> None:
@@ -355,7 +349,6 @@ def test_judgments_given_twice_are_warned_of_in_every_form(write: Any) -> None:
     ]
     for scores in (
         evaluate(path, path, "RR"),
-        evaluate(path, path, "RR", buckets=3),
         evaluate(GRADES, GRADES, "RR"),
         evaluate(rows, "RR"),
         explain(path, path, "RR"),
@@ -390,7 +383,6 @@ def test_lists_that_are_those_expected(n_queries: int, n_others: int, is_said: b
     assert grave(evaluate(rows, "R@5").notes) == said
     scored = [{**row, "scores": [0.9, 0.4]} for row in rows]
     assert grave(evaluate(scored, "R@5").notes) == said
-    assert grave(evaluate(rows, "R@5", buckets=2).notes) == said
     assert [one.count for one in check(rows).findings if one.is_grave] == [*said.values()]
 
 
@@ -433,23 +425,3 @@ def test_judged_only_says_how_many_documents_it_drops(depth: int | None, n_dropp
 def test_judged_only_says_nothing_where_it_drops_nothing() -> None:
     scores = evaluate(JUDGED, {"q": ["a"], "p": ["a"]}, "RR", judged_only=True)
     assert "judged-only" not in [note.code for note in scores.notes]
-
-
-def test_judged_only_counts_the_same_some_queries_at_a_time(tmp_path: Path) -> None:
-    (tmp_path / "a.qrels").write_text("q 0 a 1\np 0 a 1\n")
-    (tmp_path / "a.run").write_text("q Q0 x 1 2 t\nq Q0 a 2 1 t\np Q0 z 1 1 t\n")
-    paths = tmp_path / "a.qrels", tmp_path / "a.run"
-    scores = evaluate(*paths, "RR", judged_only=True, buckets=2)
-    assert [note.count for note in scores.notes if note.code == "judged-only"] == [2]
-
-
-@pytest.mark.parametrize("verb", ["holes", "tune", "conventions"])
-def test_results_about_something_else_warn_of_the_runs_too(verb: str, write: Any) -> None:
-    judgments = write("judged.tsv", qrels_csv("score"))
-    options = {
-        "tune": [judgments, "--folds", "2"],
-        "holes": [write("copy.tsv", qrels_csv("score"))],
-        "conventions": ["-m", "AP"],
-    }[verb]
-    said = invoke(verb, judgments, judgments, *options).output
-    assert "the judgments seem to be given as a run" in " ".join(said.split())

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cranfield import Qrels, Run, evaluate, fuse
+from cranfield import Qrels, Run, evaluate
 from cranfield.errors import DuplicateError
 
 JUDGED = {"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 1}}
@@ -136,10 +136,8 @@ def test_a_column_that_has_another_role_is_not_asked_about() -> None:
 def test_whoever_reads_a_run_asks(tmp_path: Path) -> None:
     path, said = write_lines(RUN, tmp_path), "column 'retriever' has 2 values"
     with pytest.raises(DuplicateError, match=said):
-        evaluate(JUDGED, path, "RR", buckets=3)
+        evaluate(JUDGED, path, "RR")
     for duplicates in ("refuse", "best"):
-        with pytest.raises(DuplicateError, match=said):
-            fuse([Run(RUN), Run(RUN)], duplicates=duplicates).to_dict()
         with pytest.raises(DuplicateError, match=said):
             Run(RUN).write(tmp_path / "out.run", duplicates=duplicates)
 

@@ -366,10 +366,3 @@ def test_a_file_of_nothing_but_such_rows_names_the_rule(tmp_path: Path) -> None:
     (tmp_path / "a.qrels").write_text("#rain 0 d2 1\n")
     with pytest.raises(InputError, match="A comment has a blank behind #"):
         read_qrels(tmp_path / "a.qrels")
-
-
-def test_trec_eval_takes_every_line_that_begins_with_a_hash_for_a_comment(tmp_path: Path) -> None:
-    (tmp_path / "a.qrels").write_text("#rain 0 d2 1\nsun 0 d3 1\n")
-    (tmp_path / "a.run").write_text("#rain Q0 d9 1 3.0 t\nsun Q0 d3 1 2.0 t\n")
-    done = invoke("trec-eval", "-m", "map", str(tmp_path / "a.qrels"), str(tmp_path / "a.run"))
-    assert done.stdout.split() == ["map", "all", "1.0000"]

@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pytest
 from helpers.commands import invoke
+from helpers.url_files import RUN_TEXT, spellings
 from pyarrow import fs, parquet
 
 from cranfield import CranfieldError, InputError, Qrels, Run, evaluate, read_qrels, read_run
@@ -119,6 +120,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
+
+
+@pytest.fixture
+def stored_run(tmp_path: Path) -> Path:
+    path = tmp_path / "my run.run"
+    path.write_text(RUN_TEXT)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -331,22 +339,6 @@ def test_a_url_that_cannot_be_written_is_an_error(url: str) -> None:
 
 # ---- files of this machine by their URL --------------------------------------------------------
 
-RUN_TEXT = "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\n"
-
-
-def spellings(path: Path) -> list[str]:
-    """Return the URLs that name a file of this machine."""
-    url = path.as_uri()
-    encoded = url.replace("file://", "FILE://LocalHost").replace("run", "%72un")
-    return [url, url.replace("file://", "file://localhost"), encoded]
-
-
-@pytest.fixture
-def stored_run(tmp_path: Path) -> Path:
-    path = tmp_path / "my run.run"
-    path.write_text(RUN_TEXT)
-    return path
-
 
 @pytest.mark.parametrize("spelling", range(3))
 def test_a_file_url_is_read_as_its_path_is(spelling: int, stored_run: Path) -> None:
@@ -379,8 +371,6 @@ def test_a_file_url_that_is_read_is_not_written(
     spelling: int, stored_run: Path, tmp_path: Path
 ) -> None:
     path, url = str(stored_run), spellings(stored_run)[spelling]
-    qrels = str(tmp_path / "qrels.txt")
-    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d1 1\n")
     (tmp_path / "other.run").write_text(RUN_TEXT)
     other = str(tmp_path / "other.run")
     commands = [
@@ -388,9 +378,6 @@ def test_a_file_url_that_is_read_is_not_written(
         ("convert", "--run", url, path),
         ("convert", "--run", url, url),
         ("convert", "--run", other, url, "--without", path),
-        ("fuse", path, other, "-o", url),
-        ("fuse", url, other, "-o", path),
-        ("tune", qrels, path, other, "--write-run", url),
     ]
     for command in commands:
         refused = invoke(*command)
@@ -443,12 +430,6 @@ def test_a_result_is_written_to_a_file_url(stored_run: Path, tmp_path: Path) -> 
     done = invoke("evaluate", str(tmp_path / "qrels.txt"), str(stored_run), "-m", "RR", "-o", url)
     assert done.exit_code == 0, done.stderr
     assert (tmp_path / "page one.csv").read_text().splitlines()[1].endswith(",1.0")
-
-
-def test_the_demonstration_is_saved_by_a_file_url(tmp_path: Path) -> None:
-    done = invoke("demo", "--save", (tmp_path / "demo folder").as_uri())
-    assert done.exit_code == 0, done.stderr
-    assert (tmp_path / "demo folder" / "qrels.txt").is_file()
 
 
 def test_a_file_url_of_no_file_here_is_refused(stored_run: Path) -> None:

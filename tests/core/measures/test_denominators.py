@@ -9,19 +9,7 @@ from typing import Any
 import pytest
 from helpers import oracle
 
-from cranfield import (
-    AP,
-    RR,
-    Measure,
-    MeasureError,
-    P,
-    R,
-    evaluate,
-    explain,
-    joint_bounds,
-    nDCG,
-    parse,
-)
+from cranfield import AP, RR, Measure, MeasureError, P, R, evaluate, explain, nDCG, parse
 
 Grades = Mapping[str, int]
 
@@ -140,19 +128,6 @@ def test_equal_scores_of_which_a_depth_keeps_some() -> None:
             evaluate(qrels, run, "R(over='retrieved')@1", **options)
     found = evaluate(qrels, run, "R(over='retrieved')@1", ties="expected")
     assert found.means() == {"R(over='retrieved')@1": 1 / 2}
-
-
-def test_joint_bounds_where_documents_add_one_by_one() -> None:
-    """What is relevant at rank 1 adds (1 + 1/2) / 2 to MeanP@2, at rank 2 (1/2) / 2."""
-    qrels, runs = {"q": {"a": 1}}, [{"q": ["a", "u"]}, {"q": ["u", "v", "w"]}]
-    found = joint_bounds(qrels, runs, "P(over='returned')@2 MeanP@2")
-    assert found.methods == ("exact", "exact")
-    assert found.difference.tolist() == pytest.approx([1 / 2, (1 + 1 / 2) / 2])
-    assert found.low.tolist() == pytest.approx([1 / 2 - 1 / 2, (3 / 2 + 1 / 2 - 3 / 2 - 1 / 2) / 2])
-    assert found.high.tolist() == pytest.approx([1 / 2, (3 / 2) / 2])
-    assert joint_bounds(qrels, runs, "AP(over='cutoff')@2").methods == ("separate",)
-    with pytest.raises(MeasureError, match="no bounds of the difference"):
-        joint_bounds(qrels, runs, "AP(over='returned')@2")
 
 
 def test_bounds_that_are_proved_and_those_that_were_only_reached() -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from helpers import oracle, redo
 from helpers.commands import invoke
+from helpers.fractions import NAMES, QRELS, RUN, THRESHOLDS, stated, takes
 from helpers.notes import codes
 from helpers.profile import seeds
 from helpers.variants import variants
@@ -22,31 +23,22 @@ import cranfield
 from cranfield import (
     AP,
     CranfieldWarning,
-    InputError,
     Measure,
     MeasureError,
     Qrels,
-    Run,
     check,
     compare,
-    definitions,
     evaluate,
     explain,
     gate,
     grades,
-    joint_bounds,
     nDCG,
     parse,
     read_qrels,
 )
-from cranfield.figures import precision_recall
 from cranfield.formats.block import SIZES
 
-NAMES = [definition.name for definition in definitions()]
 LEVELS = (-0.5, 0.0, 0.1, 0.3, 0.5, 0.87, 1.0, 1.0, 2.5)
-THRESHOLDS = (0.3, 0.6, 1)
-QRELS = {"q1": {"a": 0.9, "b": 0.3, "c": 0.0, "d": 1.0}, "q2": {"e": 0.2, "f": 0.55}}
-RUN = {"q1": ["b", "x", "a", "c"], "q2": ["y", "e"]}
 
 
 def collection(seed: int) -> tuple[Any, Any]:
@@ -56,24 +48,6 @@ def collection(seed: int) -> tuple[Any, Any]:
     fractions: Any = {q: {doc: chance.choice(LEVELS) for doc in docs} for q, docs in qrels.items()}
     next(iter(fractions.values()))["half"] = 0.5
     return fractions, run
-
-
-def takes(measure: Measure) -> bool:
-    """Tell whether a measure takes fractions, as far as its declaration says."""
-    of_r = str(measure.cutoff).endswith(("R", "R)"))
-    if "binary" in measure.parameters.values():
-        return False
-    if measure.fractions == "level":
-        return "rel" in measure.stated
-    return measure.fractions == "taken" and (not of_r or "rel" in measure.parameters)
-
-
-def stated(name: str) -> list[Measure]:
-    """Return the measure in all its variants, and with thresholds that are fractions."""
-    found = list(variants(name))
-    if "rel" in Measure(name).definition.parameters:
-        found += [one(rel=rel) for one in list(found) for rel in THRESHOLDS]
-    return [one for one in dict.fromkeys(found) if takes(one)]
 
 
 # ---- values ---------------------------------------------------------------------------------
@@ -244,27 +218,6 @@ def test_own_measures_say_whether_they_take_them() -> None:
         assert Measure("OwnSum")({"a": 0.5}, ["a"]) == 0.5
     finally:
         DEFINITIONS.pop("OwnSum", None)
-
-
-def test_agreement_and_trec_eval_refuse_them_with_the_first(tmp_path: Path) -> None:
-    whole: Any = {"q1": {"a": 1, "b": 0}}
-    for pair in ((whole, QRELS), (QRELS, whole)):
-        with pytest.raises(InputError, match=r"'q1', document 'a': the grade 0\.9 is not a whole"):
-            cranfield.agreement(*pair)
-    with pytest.raises(InputError, match=r"round\(grade\)"):
-        cranfield.agreement(QRELS, confusion={(1, 1): 1})
-    Qrels(QRELS).write(tmp_path / "a.qrels")
-    Run(RUN).write(tmp_path / "a.run")
-    done = invoke("trec-eval", str(tmp_path / "a.qrels"), str(tmp_path / "a.run"))
-    assert done.exit_code != 0
-    assert "the grade 0.9 is not a whole number: trec_eval would cut off" in done.stderr
-
-
-def test_a_curve_needs_the_threshold() -> None:
-    with pytest.raises(MeasureError, match=r"as in NumRel\(rel=0.5\)"):
-        precision_recall(QRELS, RUN, "q1")
-    found = precision_recall(QRELS, RUN, "q1", rel=0.3)
-    assert [one["recall"] for one in found.points if "rank" in one] == [1 / 3, 2 / 3]
 
 
 # ---- where they come from, and go -------------------------------------------------------------
@@ -451,15 +404,6 @@ def test_an_explanation_can_be_redone(text: str) -> None:
     assert whole.value == evaluate(QRELS, RUN, text)[text]
 
 
-def test_an_explanation_tries_the_grades_that_there_are() -> None:
-    one: Any = explain(QRELS, RUN, "nDCG@3", query="q1")
-    found = one.judgments
-    assert found.grades == (0, 0.3, 0.9, 1.0)
-    assert found.up is not None
-    changed = {**QRELS, "q1": {**QRELS["q1"], found.up.doc: found.up.grade}}
-    assert evaluate(changed, RUN, "nDCG@3").per_query("nDCG@3")["q1"] == found.up.value
-
-
 def test_systems_are_compared() -> None:
     runs = {
         name: {f"q{i}": [f"d{(i * step + j) % 9}" for j in range(7)] for i in range(30)}
@@ -474,108 +418,9 @@ def test_systems_are_compared() -> None:
         assert row["difference"] == pytest.approx(difference, abs=1e-15), row
     same = {"a": runs["a"], "again": runs["a"]}
     assert gate(qrels, same, text, baseline="a", margin=0.05).outcome == "PASS"
-    found = cranfield.correlate(qrels, runs, "nDCG@5 DCG@5")
-    assert found.rows()
 
 
 # ---- bounds ---------------------------------------------------------------------------------
-
-GRID = (0, 0.2, 0.35, 0.5, 0.75, 1.25)
-
-
-def small(seed: int) -> tuple[dict[str, float], list[str]]:
-    chance = random.Random(seed)
-    judged = {f"j{i}": chance.choice((-0.5, *GRID[:5])) for i in range(chance.randint(1, 5))}
-    found = [doc for doc in judged if chance.random() < 0.7]
-    ranking = [*found, *(f"u{i}" for i in range(chance.randint(1, 3)))]
-    chance.shuffle(ranking)
-    return judged, ranking
-
-
-BOUNDED = [
-    one
-    for name in NAMES
-    for one in stated(name)
-    if one.bounds not in ("none", "refused") and not one.definition.traits.takes_groups
-    if one.parameters.get("rel", 0.5) in (0, 0.5, 2) and one.parameters.get("depth") in (None, 20)
-]
-
-
-def test_no_completion_is_beyond_the_bounds() -> None:
-    """Against every completion by a grid of grades, those of other documents among them."""
-    cases = [small(seed) for seed in range(8)]
-    qrels: Any = {f"q{i:03}": judged for i, (judged, _) in enumerate(cases)} | {"top": {"d": 1.25}}
-    run = {f"q{i:03}": ranking for i, (_, ranking) in enumerate(cases)}
-    found = evaluate(qrels, run, BOUNDED, bounds=True).bounds
-    assert found is not None
-    assert found.proved.any(axis=0).sum() > 100
-    for i, (judged, ranking) in enumerate(cases):
-        unjudged = [doc for doc in ranking if doc not in judged]
-        ways = [*itertools.product(GRID, repeat=len(unjudged))]
-        every: Any = {
-            f"{n:05}": {**judged, **dict(zip(unjudged, way, strict=True))}
-            for n, way in enumerate(ways)
-        }
-        values = evaluate(
-            {**every, "top": {"d": 1.25}}, dict.fromkeys(every, ranking), BOUNDED
-        ).values[: len(ways)]
-        for column, one in enumerate(BOUNDED):
-            low, high = values[:, column].min(), values[:, column].max()
-            if found.proved[i, column]:
-                assert found.low[i, column] <= low + 1e-13 * (1 + abs(low)), (one, i)
-                assert found.high[i, column] >= high - 1e-13 * (1 + abs(high)), (one, i)
-
-
-def test_what_is_proved_is_the_value_of_some_grades() -> None:
-    """The bounds of nDCG are reached: by grades at an end, or another document's."""
-    for seed in range(14):
-        judged, ranking = small(seed)
-        qrels: Any = {"q": judged, "top": {"d": 1.25}}
-        unjudged = [doc for doc in ranking if doc not in judged]
-        ends = sorted({0, 1.25, *(grade for grade in judged.values() if grade > 0)})
-        values = [
-            evaluate(
-                {**qrels, "q": judged | dict(zip(unjudged, way, strict=True))},
-                {"q": ranking},
-                "nDCG@3",
-            ).per_query("nDCG@3")["q"]
-            for way in itertools.product(ends, repeat=len(unjudged))
-        ]
-        found = evaluate(qrels, {"q": ranking}, "nDCG@3", bounds=True)
-        low, high = found["nDCG@3 low"], found["nDCG@3 high"]
-        assert found.bounds is not None
-        assert found.bounds.proved.all()
-        assert found.bounds.low[0, 0] == pytest.approx(min(values), rel=1e-13)
-        assert found.bounds.high[0, 0] == pytest.approx(max(values), rel=1e-13)
-        assert low <= high
-
-
-def test_where_nothing_is_proved_values_are_attained() -> None:
-    found = evaluate(QRELS, RUN, "Q nERR RBP(gain='linear') nDCG(gain={1: 5})", bounds=True)
-    assert found.bounds is not None
-    assert not found.bounds.proved[0].any()
-    assert "bounds-attained" in codes(found)
-
-
-@pytest.mark.parametrize("text", ["DCG@3", "nDCG@3", "P(rel=0.5)@2", "RBP(rel=0.3)", "RR(rel=0.5)"])
-def test_differences_stay_within_joint_bounds(text: str) -> None:
-    for seed in range(8):
-        judged, ranking = small(seed)
-        other = [*reversed(ranking)]
-        qrels: Any = {"q": judged, "top": {"d": 1.25}}
-        runs = {"a": {"q": ranking}, "b": {"q": other}}
-        found = joint_bounds(qrels, runs, text)
-        unjudged = [doc for doc in ranking if doc not in judged]
-        for way in itertools.product(GRID, repeat=len(unjudged)):
-            graded = {**qrels, "q": judged | dict(zip(unjudged, way, strict=True))}
-            a, b = (evaluate(graded, one, text).per_query(text)["q"] for one in runs.values())
-            assert found.query_low[0, 0] - 1e-12 <= a - b <= found.query_high[0, 0] + 1e-12
-
-
-def test_a_mapping_of_gains_has_no_joint_bounds() -> None:
-    runs = {"a": RUN, "b": {query: docs[::-1] for query, docs in RUN.items()}}
-    with pytest.raises(MeasureError, match="there are no bounds of the difference"):
-        joint_bounds(QRELS, runs, "DCG(gain={1: 5})@2")
 
 
 # ---- the command line -------------------------------------------------------------------------

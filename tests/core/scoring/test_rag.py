@@ -19,11 +19,9 @@ from cranfield import (
     Run,
     Systems,
     compare,
-    correlate,
     evaluate,
     explain,
     gate,
-    joint_bounds,
     read_qrels,
 )
 from cranfield.data.run_notes import other_affix
@@ -78,10 +76,6 @@ def test_the_verbs_take_two_tables_as_two_systems(files: tuple[str, str]) -> Non
     assert compare(*files, "RR R@5").rows() == compare(both, "RR R@5").rows()
     options: Any = {"baseline": "old", "margin": 0.1}
     assert gate(*files, "RR", **options).verdicts == gate(both, "RR", **options).verdicts
-    assert correlate(*files, "RR AP").pairs == correlate([*files], "RR AP").pairs
-    old, new = files
-    found = joint_bounds(old, {"new": new}, "P@2").low.tolist()
-    assert found == joint_bounds(both, measures="P@2").low.tolist()
     assert explain(*files, "RR").rows() == explain(both, "RR").rows()
     assert explain(*files, "RR", "How?").rows() == explain(both, "RR", "How?").rows()
 
@@ -159,7 +153,7 @@ def test_queries_without_a_relevant_document_come_last() -> None:
 
 def test_a_baseline_is_a_system_by_its_name_or_its_file(files: tuple[str, str]) -> None:
     old, new = files
-    options: Any = {"margin": 0.1, "measures": "RR", "test": "bounded"}
+    options: Any = {"margin": 0.1, "measures": "RR"}
     by_name = gate([old, new], baseline="old", **options)
     assert gate([old, new], baseline=old, **options).verdicts == by_name.verdicts
     with pytest.raises(InputError, match="this file is not"):

@@ -90,13 +90,6 @@ def test_the_slices_are_those_of_a_comparison() -> None:
         assert means == {run: of["RR"] for run, of in systems.slice(name).items()}
 
 
-def test_bounds_of_a_slice_are_those_of_its_queries() -> None:
-    run = {"q1": ["x", "a"], "q2": ["a"], "q3": ["y", "z"]}
-    found = evaluate(QRELS, run, "P@2", bounds=True, slices=TYPES)
-    alone = evaluate({q: QRELS[q] for q in ("q1", "q3")}, run, "P@2", bounds=True)
-    assert found.slice("how to").means() == alone.means()
-
-
 @pytest.fixture
 def files(write: Any) -> list[str]:
     grades = ((q, d, g) for q, of in QRELS.items() for d, g in of.items())

@@ -1,13 +1,12 @@
 """What small evaluations keep from call to call, and that no step is taken document by document."""
 
-import sys
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.calls import calls_of, ranking
 
-from cranfield import Qrels, evaluate, measure, parse_all, pytrec_eval
+from cranfield import Qrels, evaluate, measure, parse_all
 from cranfield.errors import MeasureError
 from cranfield.formats.block import LARGEST_GRADE
 from cranfield.formats.values import whole_numbers
@@ -16,35 +15,11 @@ MEASURES = "nDCG@10 AP RR P@5,10"
 JUDGED = {"q": {f"d{i}": i % 4 for i in range(15)}}
 
 
-def calls_of(function: Any, *arguments: Any) -> int:
-    """Count the calls of functions, Python's and C's, and the steps of generators."""
-    found = 0
-
-    def count(_: FrameType, event: str, __: object) -> None:
-        nonlocal found
-        found += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        function(*arguments)
-    finally:
-        sys.setprofile(before)
-    return found
-
-
-def ranking(n: int) -> dict[str, dict[str, float]]:
-    return {"q": {f"d{i}": n - i + 0.25 for i in range(n)}}
-
-
 @pytest.mark.no_cover  # which has calls of its own
-@pytest.mark.parametrize("verb", ["evaluate", "RelevanceEvaluator"])
-def test_there_are_no_more_calls_for_more_documents(verb: str) -> None:
-    call: Any
-    if verb == "evaluate":
-        call = lambda run: evaluate(JUDGED, run, MEASURES)  # noqa: E731
-    else:
-        call = pytrec_eval.RelevanceEvaluator(JUDGED, {"map", "ndcg_cut", "recip_rank"}).evaluate
+def test_there_are_no_more_calls_for_more_documents() -> None:
+    def call(run: Any) -> Any:
+        return evaluate(JUDGED, run, MEASURES)
+
     call(ranking(300))
     assert calls_of(call, ranking(3000)) == calls_of(call, ranking(300))
 

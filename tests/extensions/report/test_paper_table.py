@@ -456,3 +456,13 @@ def test_the_command_says_which_measures_have_no_number() -> None:
     assert done.exit_code == 0, done.output
     assert "RelString@5" not in done.stdout
     assert "RelString@5" in done.stderr
+
+
+def test_an_arrow_says_that_less_is_better() -> None:
+    times = {"old": [100.0 + i % 7 for i in range(40)], "new": [150.0 + i % 8 for i in range(40)]}
+    scores = {
+        name: {"latency_ms": {f"q{i:02}": time for i, time in enumerate(column)}}
+        for name, column in times.items()
+    }
+    comparison = compare(scores, less_is_better="latency_ms")
+    assert paper_table(comparison).tables()[0].header[1] == "latency_ms \N{DOWNWARDS ARROW}"

@@ -582,3 +582,16 @@ def test_groups_of_one_run_each_are_told() -> None:
     scores = {name: {f"q{i}": i / 20 for i in range(20)} for name in ("a-s1", "b-s1")}
     with pytest.warns(CranfieldWarning, match="Each group has one run"):
         compare(scores, groups="{}-s*")
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
+def test_groups_know_of_what_less_is_better() -> None:
+    fast = [100.0 + i % 7 for i in range(40)]
+    slow = [time + 50 + i % 3 for i, time in enumerate(fast)]
+    runs = {
+        name: {"cost": {f"q{i:02}": value for i, value in enumerate(column)}}
+        for name, column in (("a1", fast), ("a2", fast), ("b1", slow), ("b2", slow))
+    }
+    groups = {"a": ["a1", "a2"], "b": ["b1", "b2"]}
+    comparison = compare(runs, groups=groups, less_is_better=["cost"])
+    assert comparison["cost"]["b"].verdict == "worse"
