@@ -12,8 +12,10 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
 from helpers.folders import ROOT
 
+import cranfield
 from cranfield.cli.way import Way
 from cranfield.extensions import ENTRIES, FAMILIES, USES, WAYS, load_entry, load_families, load_ways
 from cranfield.options import Options
@@ -83,6 +85,17 @@ def imported(path: Path, *, for_types: bool = True) -> set[str]:
 
 # What functions take as keywords, for type checkers: no floor, and nothing that runs imports them.
 KEYWORDS = ("keywords", "extensions.keywords")
+FOLDERS = [path.name for path in (PACKAGE / "extensions").iterdir() if path.is_dir()]
+# {a public name of the package: its module}.
+HOMES: dict[str, str] = vars(cranfield)["_HOME"]
+# Files of tests that are run with the core alone: each kind of result, cheaply.
+CORE_TESTS = (
+    "scoring/test_scores.py",
+    "explanation/test_words.py",
+    "comparison/test_units.py",
+    "comparison/test_letters.py",
+    "cli/test_texts.py",
+)
 # Short names, for users only, of modules of extensions; or folders of these.
 ALIASES = ("adapters", "compat", "demo", "figures", "pytrec_eval", "spark")
 
@@ -134,7 +147,7 @@ def test_no_module_imports_an_alias() -> None:
 
 
 def test_keywords_are_for_type_checkers() -> None:
-    """Functions know them by a name that is None when it runs."""
+    """When functions run, the name by which they know them is None."""
     code = "import cranfield, sys; [getattr(cranfield, name) for name in cranfield.__all__]; "
     code += "print(*(name for name in sys.modules if name.startswith('cranfield.')))"
     imported_names = subprocess.check_output([sys.executable, "-c", code], text=True).split()
@@ -166,22 +179,11 @@ def test_every_place_in_the_table_exists() -> None:
 ALONE = """
 import shlex
 import sys
-from cranfield import extensions
 
-extensions.COMMANDS.clear()
-for names in extensions.ENTRIES.values():
-    names.clear()
-extensions.FAMILIES.update(dict.fromkeys(extensions.FAMILIES, ()))
-extensions.WAYS.clear()
+sys.path.insert(0, sys.argv[1])
+from helpers.core_alone import refuse_extensions
 
-
-class Refusing:
-    def find_spec(self, name, *_):
-        if name.startswith("cranfield.extensions."):
-            raise ImportError(f"{name} is refused")
-
-
-sys.meta_path.insert(0, Refusing())
+refuse_extensions()
 from cranfield import compare, evaluate, explain, gate, intervals
 
 qrels = {f"q{i}": {"a": 1, "b": i % 3} for i in range(12)}
@@ -209,10 +211,55 @@ for typed in ("evaluate --grades '5 2 - 1' -m DCG", "compare --help", "--help"):
 
 
 def test_the_core_works_alone() -> None:
-    command = [sys.executable, "-W", "ignore", "-c", ALONE]
+    command = [sys.executable, "-W", "ignore", "-c", ALONE, str(ROOT / "tests")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     assert "PASS" in run.stdout
+
+
+@pytest.mark.slow
+def test_tests_of_the_core_pass_alone() -> None:
+    """Some of them; all do: pytest tests/core --core-alone."""
+    paths = [str(ROOT / "tests" / "core" / path) for path in CORE_TESTS]
+    options = ["--core-alone", "--profile", "quick", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *paths]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert run.returncode == 0, run.stdout
+
+
+def imported_by_test(path: Path) -> set[str]:
+    """Return what a file of tests imports of extensions: modules, short names, public names."""
+    names = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Attribute):
+            names.add(ast.unparse(node))
+    within = {name.removeprefix("cranfield.") for name in names if name.startswith("cranfield.")}
+    of_extensions = {name for name, home in HOMES.items() if home.startswith("extensions.")}
+    return {
+        name
+        for name in within
+        if name.split(".")[0] in {*ALIASES, *of_extensions}
+        or (name.startswith("extensions.") and name.split(".")[1] in {*FOLDERS})
+    }
+
+
+def test_tests_of_the_core_import_no_extension() -> None:
+    paths = sorted((ROOT / "tests" / "core").rglob("test_*.py"))
+    assert len(paths) > 50
+    arrows = {path.name: names for path in paths if (names := imported_by_test(path))}
+    assert arrows == {}
+
+
+def test_tests_stand_in_a_folder_of_what_they_test() -> None:
+    tests = ROOT / "tests"
+    core = {"formats", "data", "measures", "scoring", "explanation", "comparison", "cli"}
+    assert {path.parent.name for path in (tests / "core").rglob("test_*.py")} == core
+    assert {path.parent.name for path in (tests / "extensions").rglob("test_*.py")} <= {*FOLDERS}
+    assert not list(tests.glob("test_*.py"))
 
 
 def test_every_folder_has_its_floor() -> None:
