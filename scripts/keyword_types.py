@@ -2,7 +2,8 @@
 
 Functions take options as `**options: "Unpack[keywords.Compare]"`. Type checkers read what these are
 in two generated modules, `cranfield.keywords`, and `cranfield.extensions.keywords` for functions of
-extensions; nothing imports them when it runs.
+extensions; nothing imports them when it runs. The attributes that pairs and explanations take from
+their parts are there, too.
 """
 
 import ast
@@ -16,6 +17,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cranfield.comparison.result import Pair
+from cranfield.extensions import load_entries
 from cranfield.options import Options, options_of
 
 PACKAGE = Path(__file__).parent.parent / "src" / "cranfield"
@@ -75,6 +78,12 @@ def keyword_types() -> dict[Path, str]:
         for verb in verbs:
             if verb.home == home and not verb.takes_one:
                 types.add_verb(verb)
+        if home == CORE:
+            own = Pair.__dataclass_fields__
+            types.add_attributes("PairValues", [name for name in Pair.names() if name not in own])
+            kinds = load_entries("remark of explain")
+            remarks = [name for kind in kinds for name in kind.__dataclass_fields__]
+            types.add_attributes("RemarkValues", remarks)
         path = PACKAGE.parent.joinpath(*home.split(".")).with_suffix(".py")
         texts[path] = types.text()
     return texts
@@ -165,6 +174,12 @@ class _Types:
         self._import(verb.module, verb.own.values())
         title = "".join(part.title() for part in verb.name.split("_"))
         self._add_class(title, bases, own | verb.own)
+
+    def add_attributes(self, name: str, names: Iterable[str]) -> None:
+        """Add a class of the attributes that an object takes from its parts."""
+        self.imported["typing"] |= {"Any", "ClassVar"}
+        lines = "".join(f"\n    {attribute}: ClassVar[Any]" for attribute in names)
+        self.classes.append(f"\nclass {name}:{lines}\n")
 
     def _own(self, family: type[Options], without: Set[str] = frozenset()) -> dict[str, ast.expr]:
         """Return the types of the options that a family declares, which are imported."""

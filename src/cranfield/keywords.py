@@ -1,7 +1,7 @@
 """Keywords of functions, for type checkers: scripts/make_docs.py writes this."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 from cranfield.comparison.settings import (
     Correction,
@@ -123,3 +123,38 @@ class Gate(Clustering, Grouping, Alignment, Reading, Judging, Watching, total=Fa
 
 class Intervals(Clustering, total=False):
     alpha: float
+
+
+class PairValues:
+    d_z: ClassVar[Any]
+    hedges: ClassVar[Any]
+    glass: ClassVar[Any]
+    d_av: ClassVar[Any]
+    es_e: ClassVar[Any]
+    cliff: ClassVar[Any]
+    dominance: ClassVar[Any]
+    superiority: ClassVar[Any]
+    clusters: ClassVar[Any]
+    changed_clusters: ClassVar[Any]
+    design_effect: ClassVar[Any]
+    training_low: ClassVar[Any]
+    training_high: ClassVar[Any]
+    training_p: ClassVar[Any]
+    training_p_adjusted: ClassVar[Any]
+    training_df: ClassVar[Any]
+    training_verdict: ClassVar[Any]
+    rank_biserial: ClassVar[Any]
+    probability_better: ClassVar[Any]
+    probability_same: ClassVar[Any]
+    probability_worse: ClassVar[Any]
+    unjudged_low: ClassVar[Any]
+    unjudged_high: ClassVar[Any]
+    unjudged_method: ClassVar[Any]
+    unjudged_robust: ClassVar[Any]
+
+
+class RemarkValues:
+    ties: ClassVar[Any]
+    swap: ClassVar[Any]
+    judgments: ClassVar[Any]
+    untried: ClassVar[Any]

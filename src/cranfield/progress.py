@@ -247,9 +247,9 @@ def of_files(sources: Sequence[Sized]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def watching(progress: ProgressLike, *, name: str = "progress") -> Iterator[None]:
+def watching(progress: ProgressLike) -> Iterator[None]:
     """Have the calls in the block watched as `progress=` says; None and False change nothing."""
-    asked = checked(name, progress, _progress)
+    asked = checked("progress", progress, _progress)
     if asked is None or asked is False:
         yield
         return

@@ -2,7 +2,7 @@
 
 Rows that are put into another order lie far apart in the memory: to fetch each as one piece takes a
 fraction of the time that one column after the other takes. (In a file, columns are better: what
-follows itself is alike, and is compressed to half the bytes. `data/deal.py` keeps rows so.)
+follows itself is alike, and is compressed to half the bytes.)
 """
 
 from collections.abc import Mapping, Sequence

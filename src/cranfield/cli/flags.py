@@ -270,9 +270,9 @@ def _declare(
     }
 
 
-def names_of(given: Iterable[Options]) -> set[str]:
+def names_of(families: Iterable[Options]) -> set[str]:
     """Return the names of the options of some families."""
-    return {one.name for values in given for one in options_of(type(values))}
+    return {option.name for family in families for option in options_of(type(family))}
 
 
 def _one_of(one: Option, names: Sequence[str] = (), **more: Any) -> Any:

@@ -48,7 +48,7 @@ class Several:
     def __post_init__(self) -> None:
         if self.saved:
             flags.refuse_options(
-                READING | {"rel", "bounds", "others"},
+                READING | {"rel", "bounds"},
                 "says how judgments and runs are taken; saved scores are as they are",
             )
             return

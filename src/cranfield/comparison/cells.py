@@ -274,7 +274,7 @@ def _differs(cell: Cell) -> Bools:
 
 
 def columns_of_units(cell: Cell) -> Columns:
-    """Return what a pair has beside where queries depend on one another: (n_pairs,) each."""
+    """Return the values that the units of a cell add to its pairs: (n_pairs,) each."""
     return cell.units.columns(cell.of_units, cell.moments, _n_units_that_differ(cell))
 
 

@@ -21,7 +21,7 @@ from cranfield.comparison.randomization import step_down
 from cranfield.comparison.remarks import DRAWN
 from cranfield.comparison.settings import Alignment, Correction, Settings
 from cranfield.data.judging import Judging
-from cranfield.extensions import entry_names, load_entry, load_families
+from cranfield.extensions import load_entries, load_families
 from cranfield.formats.small.labels import label_rows
 from cranfield.notes import Note, warn_of
 from cranfield.options import keywords, refuse_others, takes
@@ -93,9 +93,9 @@ def compare(
         *(qrels, runs, measures, Alignment.of(options), Judging.of(options), Reading.of(options)),
         [family.of(options) for family in FAMILIES],
     )
-    found = compared(aligned, settings, slices)
-    warn_of(found.notes)
-    return found
+    comparison = compared(aligned, settings, slices)
+    warn_of(comparison.notes)
+    return comparison
 
 
 def compared(
@@ -107,36 +107,29 @@ def compared(
     what takes long.
     """
     if not settings.all_pairs:
-        named = aligned.names[0] if settings.baseline is None else settings.baseline
-        settings = replace(settings, baseline=aligned.baseline(named))
+        baseline = aligned.names[0] if settings.baseline is None else settings.baseline
+        settings = replace(settings, baseline=aligned.baseline(baseline))
     aligned.units.check(settings)
     left, right = _pairs(aligned.names, settings.baseline)
-    added = [
-        load_entry("columns of compare", name)()
-        for name in entry_names("columns of compare")
-        if extras
-    ]
-    blocks = [
-        block.for_pairs(aligned, settings, left, right)
-        for block in (*aligned.extra_columns, *added)
-    ]
-    given = None if labels is None else label_rows(labels)
-    slicing, notes = slices_of(given, aligned.query_ids)
-    every = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
+    blocks = list(aligned.extra_columns)
+    blocks += [kind() for kind in load_entries("columns of compare") if extras]
+    blocks = [block.for_pairs(aligned, settings, left, right) for block in blocks]
+    slices, notes = slices_of(None if labels is None else label_rows(labels), aligned.query_ids)
+    all_queries = Slice(None, None, np.ones(len(aligned.query_ids), np.bool_))
     all_cells = [
         [Cell(aligned, settings, left, right, measure, queries) for measure in aligned.measures]
-        for queries in (Queries.of(aligned, one) for one in (every, *slicing))
+        for queries in (Queries.of(aligned, part) for part in (all_queries, *slices))
     ]
     results = []
     tests = pairs_tested([[cell.sample for cell in cells] for cells in all_cells], settings)
     for cells, tested in zip(all_cells, tests, strict=True):
         corrected = _corrected(cells, tested)
-        added_columns = [block.columns_of_pairs(cells, settings) for block in blocks]
-        for i, (cell, test, (p, comparisons)) in enumerate(
-            zip(cells, tested, corrected, strict=True)
+        columns_of_blocks = [[columns_of_units(cell) for cell in cells]]
+        columns_of_blocks += [block.columns_of_pairs(cells, settings) for block in blocks]
+        columns = map(join_columns, zip(*columns_of_blocks, strict=True))
+        for cell, test, (p, comparisons), extra_columns in zip(
+            cells, tested, corrected, columns, strict=True
         ):
-            of_cell = [columns[i] for columns in added_columns]
-            extra_columns = join_columns([columns_of_units(cell), *of_cell])
             results.append(result_of(cell, test, p, comparisons, extra_columns))
         if cells is all_cells[0]:
             notes += _of_families(cells, tested, [pair for pair, _ in corrected])

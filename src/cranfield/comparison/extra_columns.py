@@ -1,7 +1,7 @@
 """ExtraColumns: a block of values that an extension adds to the systems and pairs of a comparison.
 
-`compare` makes one object for each extension whose options were given, asks it for its columns, and
-shows its tables and notes.
+Options add it to what is compared (`Aligned.extra_columns`), or the table of extensions names it;
+`compare` asks it for its columns, and shows its tables and notes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -182,13 +182,11 @@ class Paired:
             yield minuend - columns[right[pair]] if right[pair] >= 0 else minuend.copy()
 
 
-def by_cluster(values: Floats, cluster: Ints | None) -> Floats:
-    """Return the sums of the values (n_queries, n_columns) of each cluster; as they are for None.
+def by_cluster(values: Floats, cluster: Ints) -> Floats:
+    """Return the sums of the values (n_queries, n_columns) of each cluster.
 
     `cluster` (n_queries,) numbers the clusters from 0: (n_clusters, n_columns).
     """
-    if cluster is None:
-        return values
     found = np.zeros((int(cluster.max(initial=-1)) + 1, values.shape[1]))
     np.add.at(found, cluster, values)  # in the order of the queries
     return found

@@ -314,8 +314,7 @@ def _needed(test: Held, contrast: Contrast, i: int, settings: GateSettings) -> i
         return None
     if n_changed < FEW:  # with fewer queries, too few would differ
         needed = max(needed, math.ceil(FEW * n_units / n_changed))
-    in_clusters = contrast.units.n_groups is not None
-    return math.ceil(needed * test.moments.n / n_units) if in_clusters else needed
+    return math.ceil(needed * test.moments.n / n_units)
 
 
 def _changes(contrast: Contrast, i: int, query_ids: Sequence[str], most: int) -> tuple[Change, ...]:

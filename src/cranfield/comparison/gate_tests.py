@@ -1,9 +1,9 @@
-"""The tests of a gate, by name: what differs between them beside their numbers."""
+"""GateTest: a test of a gate by its name, what it needs, and limits where it has its own."""
 
 from typing import TYPE_CHECKING, Any
 
 from cranfield.arrays.ranked import Floats
-from cranfield.extensions import entry_names, load_entry
+from cranfield.extensions import ENTRIES, load_entry
 
 if TYPE_CHECKING:
     from cranfield.comparison.margins import Contrast
@@ -28,10 +28,10 @@ class GateTest:
         return 2.0**-n if drawn is None or drawn.exact else 1 / (drawn.drawn + 1)
 
     def reach(self, contrast: "Contrast") -> Any:
-        """Return what it has to know of the differences from a baseline."""
+        """Return what this test has to know of the differences from a baseline."""
 
     def reach_of_scores(self, low: float, high: float, number: float) -> Any:
-        """Return what it has to know of scores that are compared with a number."""
+        """Return what this test has to know of scores that are compared with a number."""
 
     def limits(
         self, gains: Floats, bounds: Floats, reach: Any, alpha: float, weights: Floats | None
@@ -53,4 +53,4 @@ def gate_test_of(name: str) -> GateTest:
     return GateTest() if name in ("randomization", "t") else load_entry("gate test", name)()
 
 
-NAMES = ("randomization", "t", *entry_names("gate test"))
+NAMES = ("randomization", "t", *ENTRIES["gate test"])

@@ -48,9 +48,9 @@ def mean_intervals(
 ) -> list[MeanInterval]:
     """Return each system's mean and the ends of its 1 - alpha interval, by Student's t.
 
-    `scores` are (n_queries, n_systems). Ends are cut to the range of
-    scores. With one query there is no interval. For a measure with a geometric mean, the mean and
-    the ends are computed from logarithms and transformed back.
+    `scores` are (n_queries, n_systems). Ends are cut to the range of scores. With one query there
+    is no interval. For a measure with a geometric mean, the mean and the ends are computed from
+    logarithms and transformed back.
 
     >>> import numpy as np
     >>> from cranfield.measures import parse

@@ -86,10 +86,10 @@ class Held(NamedTuple):
     method: Sequence[GateMethod | None]  # (n_systems,)
 
 
-def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
+def hold(question: Question, settings: GateSettings) -> Held:
     """Test the mean differences against -margin, 0 and margin.
 
-    With more than `many` queries, Student's t replaces the sign flips where the limits agree.
+    With more than 7,000 queries, Student's t replaces the sign flips where the limits agree.
     """
     gains, alpha, k = question.gains, settings.alpha, question.gains.shape[1]
     bounds = np.repeat([[-question.margin], [0.0], [question.margin]], k, axis=1)
@@ -107,7 +107,7 @@ def hold(question: Question, settings: GateSettings, many: int = MANY) -> Held:
         shown = _told((none[0], none[0], none, none), alpha)
     elif drawn is None or question.added:
         shown = _t(question, of_units, bounds, settings)
-    elif n > many and question.units.n_groups is None:
+    elif n > MANY and question.units.n_groups is None:
         return _of_many(question, moments, changed, bounds, settings, drawn)
     else:
         weights = question.weights

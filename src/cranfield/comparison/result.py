@@ -1,9 +1,9 @@
 """Results of a comparison: systems, pairs of them, and one measure's result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import chain
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,12 @@ from cranfield.notes import Note
 from cranfield.render.numbers import or_none
 
 Outcome = Literal["better", "worse"]
+
+if TYPE_CHECKING:
+    from cranfield.keywords import PairValues
+else:
+    PairValues = object
+
 # How p was found: by all possible flips; by as many drawn flips as asked for; by fewer, as p was
 # known; or without flips, as an upper bound.
 Method = Literal["exact", "drawn", "sequential", "bound"]
@@ -92,7 +98,7 @@ _EXPORTED_AFTER = {"skewness": _SIZES, "losses": [*_SHARES, *names_of(Beliefs)]}
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(PairValues):
     """One system compared with another over the same queries. None: the value does not exist.
 
     The values of `effects`, of `beliefs` and of `more` are attributes of the pair, too: `pair.d_z`.
@@ -156,7 +162,7 @@ class Pair:
     detectable: float | None
     effects: Effects
     beliefs: Beliefs
-    more: Mapping[str, Any]  # by name, what extensions add
+    more: Mapping[str, Any] = field(hash=False)  # by name, what extensions add
 
     @classmethod
     def of(cls, values: Mapping[str, Any], more: Mapping[str, Any]) -> "Pair":
@@ -168,17 +174,20 @@ class Pair:
         }
         return cls(**own, **parts, more=more)
 
-    def __getattr__(self, name: str) -> Any:
-        """Return a value of a part by its name; None for what no extension was asked to add."""
-        if name in _PART_OF:
-            return getattr(getattr(self, _PART_OF[name]), name)
-        if name not in _MORE:
-            raise AttributeError(f"a Pair has no {name!r}", name=name, obj=self)
-        return self.more.get(name)
+    if not TYPE_CHECKING:  # which has PairValues
+
+        def __getattr__(self, name):
+            """Return a value of a part by its name; None for what no extension was asked to add."""
+            if name in _PART_OF:
+                return getattr(getattr(self, _PART_OF[name]), name)
+            if name not in _MORE:
+                refusal = f"'Pair' object has no attribute {name!r}"
+                raise AttributeError(refusal, name=name, obj=self)
+            return self.more.get(name)
 
     def __dir__(self) -> list[str]:
         """Return the names of all attributes, for completion."""
-        return [*super().__dir__(), *self.names()]
+        return [*{*super().__dir__(), *self.names()}]
 
     @classmethod
     def names(cls) -> list[str]:

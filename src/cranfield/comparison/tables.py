@@ -102,7 +102,7 @@ def _columns(results: Sequence[Result], settings: Settings) -> Iterator[Column]:
         f"{percent(1 - settings.alpha)} interval",
         lambda one: interval(one.system.low, one.system.high, signs=False),
         "One system: there is nothing to compare it with. The interval is that of its mean "
-        f"({_by_student(first)}).",
+        f"({first.units.error}).",
         not several,
     )
     yield Column(
@@ -259,10 +259,6 @@ def _title(results: Sequence[Result], settings: Settings) -> list[str]:
     return [f"{what}   {against}", *method_of(results, settings)]
 
 
-def _by_student(result: Result) -> str:
-    return result.units.error
-
-
 def _queries(result: Result) -> str:
     """Return how many queries a result has, and in how many clusters."""
     return queries_of(len(result.query_ids), result.units.n_groups)
@@ -361,7 +357,7 @@ def means_of(result: Result, settings: Settings) -> Table:
     ]
     level = percent(1 - settings.alpha)
     note = (
-        f"Each interval belongs to one system's mean ({_by_student(result)}). Systems whose "
+        f"Each interval belongs to one system's mean ({result.units.error}). Systems whose "
         "intervals overlap may still differ: see the comparison."
     )
     return Table(

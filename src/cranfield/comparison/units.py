@@ -30,10 +30,10 @@ class Units:
         return values
 
     def check(self, settings: Any) -> None:
-        """Raise OptionError for a test that does not go with them."""
+        """Raise OptionError for a test or a correction that these units do not allow."""
 
     def columns(self, of_units: Any, moments: Any, changed: Ints) -> dict[str, Any]:
-        """Return what a pair has beside, by name; `changed` (n_pairs,) are units that differ."""
+        """Return more values of pairs, by name; `changed` (n_pairs,) counts units that differ."""
         return {}
 
 

@@ -30,13 +30,13 @@ def _holds_any(one: object) -> bool:
     return bool(getattr(one, "__len__", lambda: 1)())
 
 
-def runs_of(runs: Any, errors: Errors, columns: ColumnsLike | None = None) -> dict[str, Run]:
+def runs_of(runs: Any, columns: ColumnsLike | None) -> dict[str, Run]:
     """Return one run, or several, by name."""
-    several = several_runs(runs, errors, columns)
-    if several is not None:
-        return several
-    one = as_run(runs, errors, columns)
-    return {one.name: one}
+    run_of_name = several_runs(runs, "strict", columns)
+    if run_of_name is not None:
+        return run_of_name
+    run = as_run(runs, "strict", columns)
+    return {run.name: run}
 
 
 def several_runs(

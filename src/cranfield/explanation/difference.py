@@ -20,7 +20,7 @@ from cranfield.explanation.scene import Scene
 from cranfield.explanation.sentences import given
 from cranfield.explanation.value import cutoff_of
 from cranfield.explanation.words import is_ideal
-from cranfield.extensions import entry_names, load_entry
+from cranfield.extensions import load_entries
 from cranfield.measures import Measure
 from cranfield.notes import Note, lines_of, merged
 from cranfield.render.numbers import number_of, short
@@ -115,11 +115,9 @@ class Difference(Shown):
             cost = right.judged.cost
             costs = None if cost is None else dict(zip(right.docs, cost.tolist(), strict=True))
             moves = {
-                doc: one
-                for name in entry_names("remark of explain")
-                for doc, one in load_entry("remark of explain", name)
-                .moved(left, right.docs, measure, costs)
-                .items()
+                doc: value
+                for kind in load_entries("remark of explain")
+                for doc, value in kind.moved(left, right.docs, measure, costs).items()
             }
             parts = [part(doc, value=one, change=one - ours) for doc, one in moves.items()]
         else:

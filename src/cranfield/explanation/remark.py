@@ -10,11 +10,11 @@ FIRST = 100  # ranks of which two are swapped, or a document moved
 
 
 class Remark(Protocol):
-    """What else there is to know of a value; its fields are attributes of the Explanation, too."""
+    """More about a query's value; its fields are attributes of the Explanation, too."""
 
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> "Remark":
-        """Return it for the value of a scene's query."""
+        """Return the remark on the value of a scene's query."""
 
     @classmethod
     def moved(
@@ -23,7 +23,7 @@ class Remark(Protocol):
         """Return the values with one document each moved to where another run has it."""
 
     def sentences(self, found: Any) -> Iterator[str]:
-        """Yield what to say of it below the tables."""
+        """Yield the sentences below the tables; `found` is the value as it is explained."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as for JSON."""

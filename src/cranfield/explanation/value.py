@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cranfield.explanation.entries import Worksheet
 from cranfield.explanation.follow import follow
@@ -10,11 +10,16 @@ from cranfield.explanation.remark import Remark
 from cranfield.explanation.retrieved import n_shown, with_unjudged
 from cranfield.explanation.scene import Scene
 from cranfield.explanation.worksheet import worksheet
-from cranfield.extensions import entry_names, load_entry
+from cranfield.extensions import load_entries
 from cranfield.measures import Measure
 from cranfield.measures.parameters import Depth
 from cranfield.notes import Note
 from cranfield.scoring.assembly import ideals_of
+
+if TYPE_CHECKING:
+    from cranfield.keywords import RemarkValues
+else:
+    RemarkValues = object
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Retrieved:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QueryValue:
+class QueryValue(RemarkValues):
     """What there is to know of a query's value: see `Explanation`, which shows it."""
 
     query: str
@@ -48,11 +53,18 @@ class QueryValue:
     cutoff: int | None  # the last rank that counts for this query; None: all do
     remarks: Sequence[Remark] = ()  # what extensions know of it; their fields are attributes, too
 
-    def __getattr__(self, name: str) -> Any:
-        for remark in () if name.startswith("_") else vars(self).get("remarks", ()):
-            if name in vars(remark):
-                return vars(remark)[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # which has RemarkValues
+
+        def __getattr__(self, name):
+            for remark in () if name.startswith("_") else vars(self).get("remarks", ()):
+                if name in vars(remark):
+                    return vars(remark)[name]
+            refusal = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(refusal, name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        """Return the names of all attributes, for completion."""
+        return [*{*super().__dir__(), *(name for remark in self.remarks for name in vars(remark))}]
 
     @property
     def unjudged(self) -> list[tuple[int, str]]:
@@ -86,10 +98,7 @@ class QueryValue:
             options=scene.judging.unusual(),
             notes=[*scene.meeting.notes, *ideals_of([measure], scene.qrels)],
             cutoff=cutoff,
-            remarks=[
-                load_entry("remark of explain", name).of(scene, measure)
-                for name in entry_names("remark of explain")
-            ],
+            remarks=[kind.of(scene, measure) for kind in load_entries("remark of explain")],
         )
 
 

@@ -96,15 +96,15 @@ USES = {
 }
 
 
-def entry_names(kind: str) -> tuple[str, ...]:
-    """Return the names of the things of a kind that extensions add."""
-    return tuple(ENTRIES[kind])
-
-
 @cache
 def load_entry(kind: str, name: str) -> Any:
     """Return a thing that an extension adds, by its kind and name."""
     return _load(ENTRIES[kind][name])
+
+
+def load_entries(kind: str) -> list[Any]:
+    """Return all things of a kind that extensions add, in the order of the table."""
+    return [load_entry(kind, name) for name in ENTRIES[kind]]
 
 
 @cache

@@ -396,6 +396,7 @@ EXAMPLE: tuple[Mapping[str, int], Sequence[str]] = (
 def example_of(definition: Definition) -> tuple[Measure, float | str]:
     """Return a measure, cut if it has to be, and its value of the ranking that is EXAMPLE.
 
+    >>> from cranfield import definitions
     >>> example_of(definitions()[0])
     (nDCG, 0.6339926449953394)
     """

@@ -132,9 +132,9 @@ def evaluate(
     refuse_mapping(measures)
     columns = Reading.of(judging).columns if "columns" in judging else None
     how = Judging.of(judging)
-    extras = [family.of(judging) for family in FAMILIES]
+    families = [family.of(judging) for family in FAMILIES]
     with at_most(Threads.of(judging).threads):
-        opened, found_runs, named = arranged(
+        judgments, run, names = arranged(
             *(qrels, runs, measures, DEFAULT_MEASURES),
             columns=columns,
             errors=errors,
@@ -142,27 +142,25 @@ def evaluate(
             verb=evaluate,
             read=False,
         )
-        one = found_runs if isinstance(found_runs, Run) else None
-        several = {found_runs.name: found_runs} if isinstance(found_runs, Run) else found_runs
-        judgments = opened
-        if isinstance(opened, QrelsReader) and not any(
-            extra.keeps_open(opened, several.values()) for extra in extras
+        run_of_name = {run.name: run} if isinstance(run, Run) else run
+        if isinstance(judgments, QrelsReader) and not any(
+            family.keeps_open(judgments, run_of_name.values()) for family in families
         ):
-            judgments = opened.read()
-        is_usual = named is DEFAULT_MEASURES
-        wanted = measures_of(usual_measures(judgments) if is_usual else named)
-        given = None if slices is None else _labels(slices)
+            judgments = judgments.read()
+        is_usual = names is DEFAULT_MEASURES
+        way = Way(measures_of(usual_measures(judgments) if is_usual else names), how)
+        labels = None if slices is None else _labels(slices)
         digests = checked("fingerprints", fingerprints, flag)
         score = score_job
-        for extra in extras:
-            score = extra.wrap(score)
-        job = Job(judgments, several, [Way(wanted, how)], given, is_usual, digests=digests)
+        for family in families:
+            score = family.wrap(score)
+        job = Job(judgments, run_of_name, [way], labels, is_usual, digests=digests)
         (systems,), digest = score(job)
         if digests:
-            systems = _with_fingerprints(systems, digest or judgments, several)
-        found = systems if one is None else systems[one.name]
-    warn_of(found.notes)
-    return found
+            systems = _with_fingerprints(systems, digest or judgments, run_of_name)
+        scores = systems[run.name] if isinstance(run, Run) else systems
+    warn_of(scores.notes)
+    return scores
 
 
 def score_job(job: Job) -> Scored:
@@ -205,19 +203,20 @@ def score_runs(
     slices: "LabelRows | None" = None,
 ) -> Systems:
     """Score runs, by name, against judgments: `evaluate`, without its warning."""
-    wanted = tuple(measures)
-    plan = plan_of(wanted)
+    measures = tuple(measures)
+    plan = plan_of(measures)
     if ends is not None:
-        ends.check(wanted, judging)
-    several = list(runs.values())
-    assembly = Assembly(wanted, qrels, judging, slices)
-    meetings = judge_all(qrels, several, judging, costs=plan.takes_cost)
-    every = []
-    for name, met in zip(runs, meetings, strict=True):
-        values = plan.values(met.judged)
-        run_ends = NO_ENDS if ends is None else ends.find_ends(wanted, met.judged)
-        every.append(assembly.scores(name, met, met.query_ids, values, met.counts, run_ends))
-    return Systems(every)
+        ends.check(measures, judging)
+    assembly = Assembly(measures, qrels, judging, slices)
+    meetings = judge_all(qrels, list(runs.values()), judging, costs=plan.takes_cost)
+    scores = []
+    for name, meeting in zip(runs, meetings, strict=True):
+        values = plan.values(meeting.judged)
+        run_ends = NO_ENDS if ends is None else ends.find_ends(measures, meeting.judged)
+        scores.append(
+            assembly.scores(name, meeting, meeting.query_ids, values, meeting.counts, run_ends)
+        )
+    return Systems(scores)
 
 
 def _labels(slices: Any) -> "LabelRows":

@@ -165,3 +165,15 @@ def test_one_system_has_no_pairs(measure: str, all_pairs: bool) -> None:
         assert found.in_form(form) or form == "jsonl"  # which has a line for each pair
     assert json.loads(found.to_json())["results"][0]["pairs"] == []
     assert len(found.tables(means=True, changes=3)) == 1
+
+
+# ---- a pair as an object ------------------------------------------------------------------------
+
+
+def test_a_pair_is_hashable_and_names_its_values_once() -> None:
+    pair, same_pair = (compare(*DEMO, "AP", bounds=True)["AP"]["dense"] for _ in range(2))
+    assert len({pair, same_pair}) == 1
+    assert len(dir(pair)) == len({*dir(pair)})
+    assert {"d_z", "clusters", "probability_better"} <= {*dir(pair)}
+    with pytest.raises(AttributeError, match="'Pair' object has no attribute 'nonsense'"):
+        getattr(pair, "nonsense")  # noqa: B009 - what type checkers refuse, too

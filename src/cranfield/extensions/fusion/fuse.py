@@ -90,7 +90,7 @@ def fuse(
         raise OptionError(f"name={name!r:.80}: expected a string, what the run is called")
     how, judging = settled(Fusing.of(options), method), Judging.of(options)
     _check(judging, how)
-    several = runs_of(runs, "strict", columns_for(Reading.of(options).columns, What.RUN))
+    several = runs_of(runs, columns_for(Reading.of(options).columns, What.RUN))
     if len(several) < 2:
         raise InputError(
             f"one run, {next(iter(several))!r}: there is nothing to fuse it with"

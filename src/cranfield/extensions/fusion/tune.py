@@ -306,7 +306,7 @@ def tune(
     aim = parse(measure) if isinstance(measure, str) else measure
     if aim.definition.aggregation != "mean":
         raise MeasureError(f"{aim}: is no mean over the queries, so no fold has a part of it")
-    named_runs = runs_of(runs, "strict", columns_for(reading.columns, What.RUN))
+    named_runs = runs_of(runs, columns_for(reading.columns, What.RUN))
     judgments, _, _ = arranged(
         *(qrels, list(named_runs.values()), None, None),
         columns=reading.columns,

@@ -1,7 +1,7 @@
 """Buckets: an evaluation of some queries at a time, whose results are put together.
 
-Rows of judgments and of runs are dealt to buckets by the hash of their query (`data/deal.py`), and
-each bucket is evaluated alone. What belongs to the collection, the highest grade and whether all
+Rows of judgments and of runs are dealt to buckets by the hash of their query (`deal.py`), and each
+bucket is evaluated alone. What belongs to the collection, the highest grade and whether all
 grades are whole numbers, is known once all judgments are dealt, and handed to every part; whether
 the two sides have anything in common is looked at once all parts have met. So the scores, counts
 and notes are those of one evaluation in memory, to the last bit.

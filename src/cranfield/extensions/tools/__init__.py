@@ -1,1 +1,1 @@
-"""Other tools' choices."""
+"""Other tools: numbers as they compute them, and stand-ins for their commands and functions."""

@@ -26,7 +26,7 @@ class WhatIf:
 
     @classmethod
     def of(cls, scene: Scene, measure: Measure) -> "WhatIf":
-        """Return it for the value of a scene's query."""
+        """Return the remark on the value of a scene's query."""
         return cls(
             swaps.ties(scene, measure),
             swaps.best_swap(scene, measure),

@@ -138,7 +138,7 @@ def agreement(
     check_columns(columns, *(one for one in (qrels_a, qrels_b, runs) if one is not None))
     own = columns_for(columns, What.QRELS)
     first = as_qrels(qrels_a, "strict", own, how.duplicates)
-    several = None if runs is None else runs_of(runs, "strict", columns_for(columns, What.RUN))
+    several = None if runs is None else runs_of(runs, columns_for(columns, What.RUN))
     recipe = {"cranfield": __version__, **settings.to_dict(), "duplicates": how.duplicates}
     recipe["confusion"] = None
     if qrels_b is not None:

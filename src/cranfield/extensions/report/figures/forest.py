@@ -1,6 +1,5 @@
 """Means with their intervals, a row for each system: the leaderboard, and slices of the queries."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,7 @@ from cranfield.extensions.report.figures.style import (
 )
 from cranfield.measures import Measure
 from cranfield.render.numbers import number as number_text
-from cranfield.render.numbers import number_of, percent
+from cranfield.render.numbers import number_of, or_none, percent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -364,25 +363,24 @@ def by_collection(
     at = _place_of(found, measure)
     result = found.results[at]
     chosen = _others(result, systems)
-    points = []
+    points: list[dict[str, Any]] = []
     for name, one in (*found.comparisons.items(), (None, None)):
-        of_one = None if one is None else one[one.aligned.measures[at]]
-        n = found.n_queries if of_one is None else len(of_one.query_ids)
-        for system in chosen:
-            pairs: Sequence[Pair | MacroPair] = (result if of_one is None else of_one).pairs
-            pair = next(one for one in pairs if one.system == system)
-            points.append(
-                {
-                    "collection": name,
-                    "queries": n,
-                    "system": system,
-                    "difference": pair.difference,
-                    "low": _finite(pair.low),
-                    "high": _finite(pair.high),
-                    "p_adjusted": pair.p_adjusted,
-                    "verdict": pair.verdict,
-                }
-            )
+        of_one = result if one is None else one[one.aligned.measures[at]]
+        n = found.n_queries if isinstance(of_one, MacroResult) else len(of_one.query_ids)
+        pairs: dict[str, Pair | MacroPair] = {pair.system: pair for pair in of_one.pairs}
+        points += [
+            {
+                "collection": name,
+                "queries": n,
+                "system": pair.system,
+                "difference": pair.difference,
+                "low": None if pair.low is None else or_none(pair.low),
+                "high": None if pair.high is None else or_none(pair.high),
+                "p_adjusted": pair.p_adjusted,
+                "verdict": pair.verdict,
+            }
+            for pair in map(pairs.__getitem__, chosen)
+        ]
     base = name_of(result.pairs[0].other)
     level = f"{percent(1 - found.settings.alpha)} interval"
     return Figure(
@@ -393,11 +391,6 @@ def by_collection(
         style,
         tuple(one for one in found.notes if one.is_grave),
     )
-
-
-def _finite(end: float | None) -> float | None:
-    """Return the end of an interval; None if there is none, or if it is infinite."""
-    return None if end is None or not math.isfinite(end) else end
 
 
 def _place_of(found: CollectionComparison, measure: str | Measure | None) -> int:
