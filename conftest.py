@@ -2,6 +2,7 @@
 
 import gc
 import os
+import runpy
 from collections.abc import Generator, Iterator
 from itertools import compress
 from pathlib import Path
@@ -19,6 +20,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "generated collections, examples, repetitions and cases; `thorough` with all of them",
     )
     parser.addoption(
+        "--core-alone",
+        action="store_true",
+        help="refuse the import of extensions: for tests/core, which pass without them",
+    )
+    parser.addoption(
         "--no-skips",
         action="store_true",
         help="a skipped test is a failure, also one that is marked `more`: for where everything "
@@ -28,12 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Set how much is tried, before a test module is imported that asks."""
-    from helpers import profile
+    from helpers import core_alone, profile
 
     chosen = config.getoption("--profile") or os.environ.get(profile.VARIABLE, "quick")
     if chosen not in profile.PROFILES:
         raise pytest.UsageError(f"{profile.VARIABLE}={chosen}: quick or thorough")
     os.environ[profile.VARIABLE] = chosen
+    if config.getoption("--core-alone"):
+        core_alone.refuse_extensions()
     # No deadline, and no check that data are made fast: a test may run on a busy machine.
     settings.register_profile(
         "cranfield",
@@ -174,10 +182,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(scope="session")
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the demonstration in `demo`, as `cranfield demo --save demo` does."""
-    from cranfield import demo
+    from helpers.folders import DEMO
 
     folder = tmp_path_factory.mktemp("documents")
-    demo.save(folder / "demo")
+    # Not imported, as the core runs alone, too.
+    runpy.run_path(str(DEMO / "__init__.py"))["save"](folder / "demo")
     return folder
 
 

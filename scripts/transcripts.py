@@ -19,8 +19,6 @@ from fcntl import ioctl
 from pathlib import Path
 from typing import NamedTuple
 
-from cranfield import demo
-
 COLUMNS = 100
 SHARED = ("dl19/", "microblog2014/")  # folders of the shared data
 CUT = "..."  # a line of a page, in place of lines that it leaves out
@@ -137,6 +135,8 @@ def rewritten(page: str, demonstration: Path, shared: Path | None) -> str:
 
 def rewrite(pages: Iterable[Path]) -> Iterator[Path]:
     """Write the output of their commands into pages; yield those that changed."""
+    from cranfield import demo  # here, as tests of the core use the rest of this file
+
     data = os.environ.get("CRANFIELD_DATA")
     with tempfile.TemporaryDirectory() as folder:
         demo.save(Path(folder) / "demo")

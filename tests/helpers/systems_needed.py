@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent.parent
+from helpers.folders import ROOT
+
 _MODULES = {"fcntl", "grp", "pty", "pwd", "resource", "termios"}
 _ABSENT = re.compile(  # names that os and signal do not have on Windows
     r"\b(os\.(fork|mkfifo|killpg|posix_\w+|pread|preadv|geteuid|getuid|WNOHANG|waitstatus_\w+)"

@@ -7,12 +7,12 @@ import doctest
 import math
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import ir_measures
 import pandas as pd
 import pytest
+from helpers.folders import DOCS
 from ir_measures import Qrel, ScoredDoc, parse_measure
 from ir_measures.measures import registry
 
@@ -269,7 +269,7 @@ def test_the_example_runs(default_pipeline: list[Any]) -> None:
 
 
 def test_the_page_runs(default_pipeline: list[Any]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "adapters.md").read_text("utf-8")
+    page = (DOCS / "how-to" / "adapters.md").read_text("utf-8")
     code = page.partition("\n## ir_measures\n")[2].partition("```python\n")[2].partition("```")[0]
     names: dict[str, Any] = {"qrels": {"q1": {"csv": 1}, "q2": {"argparse": 2}}}
     exec(code, names)  # noqa: S102 - our own page

@@ -1,8 +1,8 @@
 """What few need: each folder is one capability, an extension. No core module imports one of them.
 
 This table is all that the core knows of extensions: what they add, by name. Places are written as
-"folder.module:name", and are imported when they are used. A test (`tests/test_floors.py`) holds the
-core to it. What everybody needs does not belong here.
+"folder.module:name", and are imported when they are used. A test (`tests/whole/test_floors.py`)
+holds the core to it. What everybody needs does not belong here.
 """
 
 from functools import cache

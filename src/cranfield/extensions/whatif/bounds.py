@@ -29,7 +29,7 @@ where all completions of a query are few, an "attained" measure's are tried, and
 
 Documents below a cutoff only enter the ideal and the number of relevant documents: the lowest
 value has them all relevant, the highest none. Each was tested against all completions of small
-collections (tests/test_bounds.py).
+collections (tests/extensions/whatif/test_bounds.py).
 """
 
 from collections.abc import Callable, Iterable, Sequence

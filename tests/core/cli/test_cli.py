@@ -1,0 +1,643 @@
+"""The command line: what it prints where, and what it answers to mistakes."""
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.command_files import WITHOUT_EFFECT, check_formulas, comparing, saved
+from helpers.commands import invoke, run, run_bytes
+from helpers.terminal import on_terminal_here
+from transcripts import on_terminal, plain
+
+import cranfield
+from cranfield import compare, definitions, evaluate, explain
+
+QRELS = "q1 0 a 1\nq1 0 b 0\nq2 0 a 2\n"
+
+
+RUN = "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.0 t\nq9 Q0 a 1 1 t\n"
+
+
+@pytest.fixture
+def files(write: Any) -> tuple[str, str]:
+    return write("qrels.txt", QRELS), write("bm25.run", RUN)
+
+
+def test_tsv_when_the_output_is_no_terminal(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files, "-m", "AP", "-m", "num_ret")
+    assert done.returncode == 0
+    assert (
+        done.stdout == "run\tmeasure\tquery_id\tvalue\nbm25\tAP\tall\t0.25\nbm25\tNumRet\tall\t2\n"
+    )
+    assert done.stderr == (
+        "note: 2 queries averaged.\n"
+        "note: 1 query without results: counted as retrieving nothing.\n"
+        "note: 1 query of the run left out: not in the qrels.\n"
+    )
+
+
+def test_every_query(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files, "-m", "AP", "-q", "--format", "csv")
+    assert list(csv.reader(io.StringIO(done.stdout))) == [
+        ["run", "measure", "query_id", "value"],
+        ["bm25", "AP", "q1", "0.5"],
+        ["bm25", "AP", "q2", "0.0"],
+        ["bm25", "AP", "all", "0.25"],
+    ]
+
+
+def test_machine_formats_carry_every_digit(data: Path) -> None:
+    qrels, bm25 = str(data / "dl19/qrels.txt"), str(data / "dl19/bm25.run.gz")
+    exact = evaluate(qrels, bm25, "nDCG@10 NumRel")
+    lines = run("evaluate", qrels, bm25, "-m", "nDCG@10 NumRel", "--format", "jsonl").stdout
+    assert [json.loads(line) for line in lines.splitlines()] == [
+        {"run": "bm25", "measure": "nDCG@10", "query_id": "all", "value": exact["nDCG@10"]},
+        {"run": "bm25", "measure": "NumRel", "query_id": "all", "value": int(exact["NumRel"])},
+    ]
+    tsv = run("evaluate", qrels, bm25, "-m", "nDCG@10").stdout.splitlines()[1]
+    assert float(tsv.split("\t")[3]) == exact["nDCG@10"]
+
+
+def test_tables_for_pages(files: tuple[str, str]) -> None:
+    shown = {
+        "markdown": "| bm25 | 0.2500 |\n",
+        "latex": "bm25 & 0.2500 \\\\\n",
+        "html": "<table>\n<thead>",
+    }
+    for form, part in shown.items():
+        done = run("evaluate", *files, "-m", "AP", "--format", form)
+        assert part in done.stdout
+        assert done.stderr == ""  # what else to know is part of the table
+
+
+def test_json_holds_the_recipe_and_the_counts(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files, "-m", "AP", "-q", "--format", "json", "--depth", "1")
+    document = json.loads(done.stdout)
+    assert document["recipe"]["depth"] == 1
+    assert document["recipe"]["cranfield"] == cranfield.__version__
+    (one,) = document["runs"]
+    assert one["run"] == "bm25"
+    assert one["all"] == {"AP": 0.0}
+    assert one["queries"] == {"q1": {"AP": 0.0}, "q2": {"AP": 0.0}}
+    assert one["counts"]["without_judgments"] == 1
+
+
+def test_options_reach_the_evaluation(files: tuple[str, str], write: Any) -> None:
+    def value(*options: str, name: str = "RR") -> float:
+        done = run("evaluate", *files, "-m", name, "--format", "tsv", *options)
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout.splitlines()[1].split("\t")[3])
+
+    assert value() == (1 / 2 + 0) / 2
+    assert value("--queries", "both") == 1 / 2
+    assert value("-l", "2") == 0
+    assert value("--rel", "0") == (1 + 0) / 2
+    assert value("--depth", "1") == 0
+    assert value("--judged-only", name="NumRet") == 2
+    assert value("--order", "rank") == 1 / 4
+    assert value("--order", "given") == 1 / 4
+    assert value("--scores", "single") == 1 / 4
+
+
+def test_the_level_shows_in_the_name(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files, "-l", "2", "-m", "P_5", "-m", "nDCG@10")
+    assert [line.split("\t")[1] for line in done.stdout.splitlines()[1:]] == [
+        "P(rel=2)@5",
+        "nDCG@10",
+    ]
+
+
+def test_the_default_measures(files: tuple[str, str]) -> None:
+    done = run("evaluate", *files)
+    measures = [line.split("\t")[1] for line in done.stdout.splitlines()[1:]]
+    assert measures == ["nDCG@10", "AP", "RR", "P@10", "R@100", "Judged@10"]
+
+
+def test_several_runs_and_equal_names(files: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "bm25.run"
+    other.write_text(RUN)
+    done = run("evaluate", *files, str(other), files[1], "-m", "RR")
+    names = [line.split("\t")[0] for line in done.stdout.splitlines()[1:]]
+    assert names == [files[1], str(other), f"{files[1]} (2)"]
+
+
+def test_the_standard_input(files: tuple[str, str]) -> None:
+    done = run("evaluate", files[0], "-", "-m", "RR", input=RUN)
+    assert done.stdout.splitlines()[1] == "stdin\tRR\tall\t0.25"
+    done = run("evaluate", "-", files[1], "-m", "RR", input=QRELS)
+    assert done.stdout.splitlines()[1] == "bm25\tRR\tall\t0.25"
+    done = run("evaluate", "-", "-", "-m", "RR", input=QRELS)
+    assert done.returncode == 2
+    assert "can be read only once" in done.stderr
+
+
+MISTAKES = {
+    ("evaluate", "{qrels}", "{run}", "-m", "nDGC@10"): "Did you mean nDCG",
+    ("evaluate", "{qrels}", "{run}", "-m", "P"): "P needs a cutoff: P@10",
+    ("evaluate", "{qrels}", "nowhere.run"): "nowhere.run: cannot be read: No such file",
+    ("evaluate", "nowhere", "{run}"): "nowhere: cannot be read",
+    ("evaluate", "{qrels}"): "Missing argument 'RUN...'",
+    ("evaluate", "{run}", "{qrels}"): "bm25.run:1: expected 4 columns: query_id iteration doc_id "
+    "grade; got 6\n    q1 Q0 b 1 2.0 t\nThis looks like a run.",
+    ("evaluate", "{qrels}", "{qrels}"): "This looks like qrels",
+    ("evaluate", "{qrels}", "."): "is a directory",
+    (
+        "evaluate",
+        "{qrels}",
+        "{run}",
+        "--depth",
+        "0",
+    ): "--depth 0: expected a whole number",
+    ("evaluate", "{qrels}", "{run}", "--format", "xml"): "'xml' is not one of",
+    ("evaluate", "{qrels}", "{run}", "--perquery"): "--per-query",
+    (
+        "evaluate",
+        "{qrels}",
+        "{run}",
+        *["--ties", "best", "--order", "given"],
+    ): "Error: --ties best has no effect with --order given: leave one out",
+    ("evalute", "{qrels}", "{run}"): "Did you mean 'evaluate'?",
+    ("measures", "nDGC"): "Did you mean nDCG",
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), MISTAKES.items(), ids=[" ".join(m) for m in MISTAKES]
+)
+def test_mistakes_are_answered_with_what_to_do(
+    arguments: tuple[str, ...], said: str, files: tuple[str, str]
+) -> None:
+    filled = [part.format(qrels=files[0], run=files[1]) for part in arguments]
+    done = run(*filled)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_is_scored_if_one_run_is_bad(files: tuple[str, str], write: Any) -> None:
+    bad = write("bad.run", RUN + "q2 Q0 a 1 x t\n")
+    done = run("evaluate", *files, bad, "-m", "RR")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert f"{bad}:4: expected a number as the score" in done.stderr
+
+
+def test_a_table_on_a_terminal(files: tuple[str, str], write: Any) -> None:
+    better = write("better.run", "q1 Q0 a 1 9 t\n")
+    status, seen = on_terminal("evaluate", *files, better, "-m", "RR", "-m", "NumRet")
+    assert status == 0
+    lines = plain(seen).splitlines()
+    assert lines[0].split() == ["run", "RR", "NumRet"]
+    assert lines[2].split() == ["bm25", "0.2500", "2"]
+    assert lines[3].split() == ["better", "0.5000", "1"]
+    assert re.search(r"\x1b\[1m *0\.5000\x1b\[0m", seen), "the best is bold"
+    assert "\x1b[1m0.2500" not in seen
+
+
+def test_a_narrow_terminal_turns_the_table(files: tuple[str, str]) -> None:
+    status, seen = on_terminal_here("evaluate", *files, columns=40)
+    assert status == 0
+    assert [line.split()[0] for line in plain(seen).splitlines()[2:8]] == [
+        "nDCG@10",
+        "AP",
+        "RR",
+        "P@10",
+        "R@100",
+        "Judged@10",
+    ]
+
+
+@pytest.mark.parametrize(
+    "form", ["table", "tsv", "csv", "json", "jsonl", "markdown", "latex", "html"]
+)
+def test_no_id_commands_the_terminal(form: str, write: Any) -> None:
+    qrels = write("qrels", "q\x1b[31m\u202e 0 a 1\n")
+    path = write("r\x1b[2J.run", "q\x1b[31m\u202e Q0 a 1 1 t\n")
+    status, seen = on_terminal_here("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
+    assert status == 0
+    assert "\x1b[31m" not in seen
+    assert "\x1b[2J" not in seen
+    assert "\u202e" not in seen
+
+
+def test_ids_that_are_no_utf8_pass_through(write: Any) -> None:
+    qrels, path = write("q", b"caf\xe9 0 a 1\n"), write("r.run", b"caf\xe9 Q0 a 1 1 t\n")
+    command = ("evaluate", qrels, path, "-q", "-m", "RR")
+    assert b"\tcaf\xe9\t" in run_bytes(*command).stdout
+    done = run_bytes(*command, "--format", "json")
+    assert json.loads(done.stdout)["runs"][0]["queries"] == {"caf\udce9": {"RR": 1.0}}
+
+
+@pytest.mark.parametrize("form", ["tsv", "csv", "json", "jsonl"])
+def test_ids_with_escape_sequences_are_whole_in_a_pipe(form: str, write: Any) -> None:
+    query = "\x1b[1mq"
+    qrels, path = write("q", f"{query} 0 a 1\nq 0 a 1\n"), write("r", f"{query} Q0 a 1 1 t\n")
+    done = run("evaluate", qrels, path, "-q", "-m", "RR", "--format", form)
+    assert (query if form in {"tsv", "csv"} else json.dumps(query)[1:-1]) in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_other_encodings_than_utf8(encoding: str, write: Any) -> None:
+    qrels, bad = write("q", "日本 0 a 1\n"), write("r", "日本 Q0 a 1 x t\n")
+    done = run_bytes("evaluate", qrels, bad, encoding=encoding)
+    assert done.returncode == 2
+    assert b"expected a number as the score" in done.stderr
+    run = write("r", "日本 Q0 a 1 1 t\n")
+    assert run_bytes("evaluate", qrels, run, "-q", encoding=encoding).returncode == 0
+
+
+def test_the_environment_names_the_encoding() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "cranfield", "demo"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert done.stdout.isascii()
+    assert done.stderr == b""
+
+
+def test_closed_streams(files: tuple[str, str]) -> None:
+    python = f"{sys.executable} -m cranfield"
+    for command, status in [
+        (f"{python} demo >&-", 0),
+        (f"{python} evaluate - {files[1]} <&-", 2),
+        (f"{python} evaluate {files[0]} {files[1]} 2>&-", 0),
+        (f"{python} evaluate {files[0]} {files[1]} 2>/dev/full", 0),
+        (f"{python} --help >/dev/full", 2),
+        (f"{python} measures >/dev/full", 2),
+    ]:
+        done = subprocess.run(command, shell=True, capture_output=True, text=True)  # noqa: S602 - redirections
+        assert "Traceback" not in done.stderr
+        assert done.returncode == status
+
+
+def test_a_reader_that_leaves_early_is_no_error(files: tuple[str, str]) -> None:
+    command = f"{sys.executable} -m cranfield evaluate {files[0]} {files[1]} -q | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)  # noqa: S602 - a pipe
+    assert done.stdout == "run\tmeasure\tquery_id\tvalue\n"
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_said(files: tuple[str, str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cranfield", "evaluate", *files],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode != 0
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_measures_lists_all_and_explains_each() -> None:
+    listed = run("measures").stdout
+    for definition in definitions():
+        assert f"\n{definition.pattern} " in "\n" + listed.replace("\n", " \n")
+    explained = run("measures", "ndcg_cut_10").stdout
+    for part in (
+        "nDCG(gain='linear', discount='log2'",
+        "Formula",
+        "Source",
+        "gain='linear'",
+        "ndcg_burges",
+    ):
+        assert part in explained
+
+
+def test_measures_may_all_be_explained() -> None:
+    full = run("measures", "--full").stdout
+    for definition in definitions():
+        assert definition.pattern in " ".join(full.split())
+    assert full.count("\nFormula ") == full.count("\nSource ") == len(definitions())
+    two = run("measures", "map", "P.5").stdout
+    assert two.count("\nFormula ") == 2
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout == f"cranfield, version {cranfield.__version__}\n"
+    for command in ("evaluate", "measures", "compare"):
+        assert f"\n  {command} " in run("--help").stdout
+        assert run(command, "-h").returncode == 0
+
+
+def test_check_prints_findings_and_exits_by_the_gravest(write: Any) -> None:
+    qrels, good = write("qrels.txt", QRELS), write("good.run", "q1 Q0 a 1 2 t\nq2 Q0 a 1 1 t\n")
+    bad = write("bad.run", RUN + "q2 Q0 a 1 high t\n")
+    done = run("check", qrels, good)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "0 errors, 0 warnings." in done.stdout
+    done = run("check", qrels, good, bad)
+    assert done.returncode == 1
+    assert "error    expected a number as the score (column 5), got 'high'" in done.stdout
+    assert "line 4: q2 Q0 a 1 high t" in done.stdout
+    assert run("check", qrels, qrels).returncode == 2
+    assert run("check", qrels, "nowhere").returncode == 2
+    assert run("check", "nowhere").returncode == 2
+    assert run("check", good).returncode == 2
+
+
+def test_check_speaks_json(write: Any) -> None:
+    bad = write("bad.run", RUN + "q2 Q0 a 1 high t\n")
+    done = run("check", write("qrels.txt", QRELS), bad, "--format", "json")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["ok"]) == (1, False)
+    finding = report["findings"][0]
+    assert (finding["severity"], finding["code"], finding["line"]) == ("error", "number", 4)
+    assert report["facts"][bad]["rows"] == 3
+
+
+def test_convert_writes_what_the_suffix_names_and_back(write: Any, tmp_path: Path) -> None:
+    source = write("a.run", "q1 Q0 b 1 2.0 t\nq1 Q0 a 2 1.5e-300 t\n")
+    for suffix in ("tsv.gz", "json", "parquet"):
+        done = run("convert", source, str(tmp_path / f"b.{suffix}"))
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "wrote 2 rows" in done.stderr
+        again = tmp_path / f"{suffix}.run"
+        assert run("convert", "--run", str(tmp_path / f"b.{suffix}"), str(again)).returncode == 0
+        assert again.read_text() == "q1 Q0 b 1 2 b\nq1 Q0 a 2 1.5e-300 b\n"
+
+
+def test_convert_to_the_standard_output_and_of_judgments(write: Any) -> None:
+    done = run("convert", write("a.qrels", "q1 0 a 1\nq1 0 b 0\n"), "-", "--to", "beir")
+    assert done.stdout == "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t0\n"
+    done = run("convert", "-", "-", "--run", "--to", "jsonl", input="q1 d2\nq1 d1\n")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"query_id": "q1", "doc_id": "d2", "rank": 1},
+        {"query_id": "q1", "doc_id": "d1", "rank": 2},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ("convert {json} x.run", "Say --run or --qrels"),
+        ("convert {run} x.xyz", "names no format"),
+        ("convert {run} {run}/x.run", "cannot be written: Not a directory"),
+        ("convert {run} x.run --run --qrels", "exclude each other"),
+        ("evaluate {qrels} {run} --run-columns score", "expected NAME=COLUMN"),
+        ("evaluate {qrels} {run} --run-columns scoer=4", "'scoer' is not known"),
+        ("evaluate {qrels} {run} --run-format beir", "header"),
+        ("evaluate {qrels} {run} --run-format parquet", "cannot be read as parquet"),
+        ("evaluate {qrels} {folder}/*.nothing", "no file has such a name"),
+        ("chekc {qrels}", "Did you mean 'check'?"),
+    ],
+)
+def test_mistakes_with_formats_are_answered(
+    arguments: str, answer: str, write: Any, tmp_path: Path
+) -> None:
+    names = {
+        "qrels": write("qrels.txt", QRELS),
+        "run": write("a.run", RUN),
+        "json": write("a.json", '{"q1": {"a": 1}}'),
+        "folder": str(tmp_path),
+    }
+    done = run(*(word.format(**names) for word in arguments.split()), cwd=tmp_path)
+    assert done.returncode == 2
+    assert answer in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "x.run").exists()
+
+
+def test_what_was_left_out_is_said(write: Any) -> None:
+    done = run(
+        *("evaluate", write("qrels.txt", QRELS), write("a.run", RUN + "q2 Q0\n"), "-m", "RR"),
+        *("--errors", "skip"),
+    )
+    assert done.returncode == 0
+    assert "1 row of the run left out (errors='skip'); the first: " in done.stderr
+    assert "a.run:4: expected 6 columns" in done.stderr
+
+
+def test_measures_are_found_by_words() -> None:
+    found = run("measures", "Novelty").stdout
+    assert "NRBP(" in found
+    assert "nDCG(gain" not in found
+    assert "ERR(" in run("measures", "expected", "reciprocal").stdout
+
+
+# ---- compare ------------------------------------------------------------------------------------
+
+
+def test_compare_prints_a_table_also_into_a_pipe(tmp_path: Path) -> None:
+    result = run(*comparing(tmp_path), "-m", "RR")
+    assert result.returncode == 0
+    rows = {line.split()[0]: line.split() for line in result.stdout.splitlines() if line[:1] == " "}
+    assert rows["old"][1] == f"{2 / 8:.4f}"
+    assert rows["new"][1:3] == [f"{7 / 8:.4f}", f"+{5 / 8:.4f}"]
+    # Six wins, a tie and a loss: of 2^7 flips of the seven that differ, 2 x (1 + 7) are as large.
+    assert f"{2 * (1 + 7) / 2**7:.4f}" in rows["new"]
+    assert "new: 1 query without results: counted as retrieving nothing." in result.stdout
+
+
+def test_compare_in_every_format(tmp_path: Path) -> None:
+    arguments = [*comparing(tmp_path), "-m", "RR"]
+    document = json.loads(run(*arguments, "--format", "json").stdout)
+    (result,) = document["results"]
+    assert result["pairs"][0]["difference"] == 5 / 8
+    assert document["settings"]["baseline"] == "old"
+    (row,) = csv.DictReader(io.StringIO(run(*arguments, "--format", "csv").stdout))
+    assert (row["system"], row["wins"], row["p"]) == ("new", "6", str(16 / 2**7))
+    tsv = run(*arguments, "--format", "tsv").stdout
+    assert tsv.splitlines()[0].split("\t") == list(row)
+    assert run(*arguments, "--format", "markdown").stdout.count("\n| new ") == 1
+    assert "\\toprule" in run(*arguments, "--format", "latex").stdout
+    assert "<table>" in run(*arguments, "--format", "html").stdout
+
+
+def test_compare_takes_the_baseline_by_name_or_file(tmp_path: Path) -> None:
+    arguments = [*comparing(tmp_path), "-m", "RR"]
+    by_name = run(*arguments, "--baseline", "new").stdout
+    assert "baseline new" in by_name
+    assert run(*arguments, "--baseline", str(tmp_path / "new.run")).stdout == by_name
+    failed = run(*arguments, "--baseline", "nwe")
+    assert failed.returncode == 2
+    assert "no system 'nwe' to be the baseline" in failed.stderr
+    assert "The systems are old, new." in failed.stderr
+
+
+def test_compare_takes_scores_that_were_saved(tmp_path: Path) -> None:
+    arguments = comparing(tmp_path)
+    saved = []
+    for name in ("old", "new"):
+        path = tmp_path / f"{name}.tsv"
+        path.write_text(run("evaluate", arguments[1], str(tmp_path / f"{name}.run"), "-q").stdout)
+        saved.append(str(path))
+    of_runs = json.loads(run(*arguments, "-m", "AP", "--format", "json").stdout)["results"]
+    of_saved = json.loads(
+        run("compare", "--saved", *saved, "-m", "map", "--format", "json").stdout
+    )["results"]
+    for result in of_runs:
+        for system in result["systems"]:
+            system["judged"] = None  # which saved scores cannot know
+            system["little_judged"] = False
+        for pair in result["pairs"]:
+            pair.update(unjudged_low=None, unjudged_high=None, unjudged_method=None)
+    assert of_saved == of_runs
+    failed = run("compare", "--saved", *saved, "--depth", "3")
+    assert failed.returncode == 2
+    assert "--depth says how judgments and runs are taken; saved scores" in failed.stderr
+
+
+def test_compare_needs_a_run(tmp_path: Path) -> None:
+    failed = run(*comparing(tmp_path)[:2])
+    assert failed.returncode == 2
+    assert "Missing argument 'RUN...'" in failed.stderr
+
+
+# ---- what the commands that print reports share -------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["compare", "gate"])
+def test_what_has_no_effect_on_saved_scores_is_refused(tmp_path: Path, command: str) -> None:
+    old, new, _ = saved(tmp_path)
+    more = ["--baseline", old, "--margin", "0.1"] if command == "gate" else []
+    for option, value in WITHOUT_EFFECT.items():
+        done = invoke(command, "--saved", old, new, *more, option, *value)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert f"{option} says how judgments and runs are taken" in done.stderr
+    done = invoke(command, old, new, *more, "--layout", "systems")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--layout applies to saved scores only" in done.stderr
+    done = invoke(command, old, *more)
+    assert done.exit_code == 2
+    assert "Missing argument 'RUN...'; for saved scores, say --saved." in done.stderr
+
+
+def test_the_baseline_of_saved_scores_is_a_name_or_a_file(tmp_path: Path) -> None:
+    old, new, wide = saved(tmp_path)
+    compared = ["compare", "--saved", "-m", "map", "--format", "json", "--baseline"]
+    by_name = json.loads(invoke(*compared, "new", old, new).stdout)["results"]
+    for path in (new, str(tmp_path / "." / ".." / tmp_path.name / "new.txt")):
+        found = json.loads(invoke(*compared, path, old, new).stdout)
+        assert found["settings"]["baseline"] == "new"
+        assert found["results"][0]["pairs"] == by_name[0]["pairs"]
+    done = invoke("compare", "--saved", wide, "--layout", "systems", "--baseline", wide)
+    assert done.exit_code == 2
+    assert "several systems; name the one that is meant: old, new" in done.stderr
+    done = invoke("compare", "--saved", old, "-", "--baseline", "-")
+    assert done.exit_code == 2
+    assert "can be read only once" in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
+def test_gate_takes_saved_scores(tmp_path: Path) -> None:
+    old, new, wide = saved(tmp_path)
+    expected = cranfield.gate([old, new], measures="map", baseline="old", margin=0.1)
+    judged = ["gate", "--saved", "-m", "map", "--margin", "0.1", "--baseline"]
+    for arguments in ([old, new], [old, old, new]):
+        done = invoke(*judged, *arguments)
+        assert (done.exit_code, done.stdout) == (0, str(expected))
+    as_systems = ["gate", "--saved", wide, "--layout", "systems", "--margin", "0.1"]
+    done = invoke(*as_systems, "--baseline", "old", "--format", "json")
+    assert json.loads(done.stdout)["outcomes"] == {"new": "PASS"}
+    done = invoke(*as_systems, "--baseline", "elder")
+    assert done.exit_code == 2
+    assert "no system 'elder' to be the baseline" in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
+def test_gate_leaves_the_baseline_out_of_the_runs(tmp_path: Path) -> None:
+    _, qrels, old, new = comparing(tmp_path)
+    judged = ["gate", "-m", "RR", "--margin", "0.1", "--baseline"]
+    other = str(tmp_path / ".." / tmp_path.name / "old.run")
+    alone = invoke(*judged, old, qrels, new)
+    assert invoke(*judged, old, qrels, old, new).stdout == alone.stdout
+    # The last line, of `cranfield explain`, has the file as it was typed.
+    shown = invoke(*judged, other, qrels, new, old).stdout.replace(other, old)
+    assert shown == alone.stdout
+    done = invoke(*judged, old, qrels, other)
+    assert done.exit_code == 0
+    assert "PASS, identical on all 8 queries" in done.stdout
+
+
+@pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")  # so few queries
+def test_missing_and_rel_are_the_same_everywhere(tmp_path: Path) -> None:
+    _, qrels, old, new = comparing(tmp_path)
+    for command in (["compare"], ["gate", "--baseline", old, "--margin", "0.1"]):
+        files = [qrels, new] if command[0] == "gate" else [qrels, old, new]
+        found = [
+            json.loads(invoke(*command, *files, *more, "-m", "RR AP", "--format", "json").stdout)
+            for more in ([], ["--rel", "2"], ["--missing", "drop"])
+        ]
+        assert '"AP(rel=2)"' in json.dumps(found[1])
+        assert found[2] != found[0]
+        done = invoke(*command, *files, "--missing", "error")
+        assert done.exit_code == 2
+        assert "new: 1 of 8 queries have no results" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["compare", "gate"])
+def test_numbers_are_checked_the_same_way(command: str) -> None:
+    for option, value, said in (
+        ("--alpha", "0.5", "--alpha 0.5: expected a number above 0 and below 0.5"),
+        ("--alpha", "nan", "--alpha nan: expected a number above 0 and below 0.5"),
+        ("--seed", "-1", "--seed -1: expected a whole number of at least 0"),
+        ("--rel", "-1", "of at least 0"),
+        ("--flips", "0", "--flips 0: expected a whole number of at least 1"),
+    ):
+        done = invoke(command, "a", "b", "c", option, value)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--tie -1", "--tie -1.0: expected a number of at least 0"),
+        ("--rope nan", "--rope nan: expected a number of at least 0"),
+        ("--changes 0", "--changes 0: expected a whole number of at least 1"),
+        ("--all-pairs --baseline new", "--all-pairs compares with no baseline"),
+        ("--slices nowhere.csv", "nowhere.csv"),
+        ("-m nonsense", "nonsense"),
+        ("--baseline nobody", "The systems are old, new."),
+        ("--test bayes --correction holm", "has no p-values to correct"),
+    ],
+)
+def test_compare_says_what_is_wrong(tmp_path: Path, more: str, said: str) -> None:
+    done = invoke(*comparing(tmp_path), *more.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_compare_says_notes_beside_rows(tmp_path: Path) -> None:
+    done = invoke(*comparing(tmp_path), "-m", "RR", "--format", "csv", "--flips", "10")
+    assert len(done.stdout.splitlines()) == 2
+    assert "note: new: 1 query without results" in done.stderr
+    assert "RR: Only 8 queries: take any of this as a hint." in done.stderr
+
+
+# ---- formulas in separated values -----------------------------------------------------------
+
+COMMANDS_OF_ROWS = {
+    "evaluate": "evaluate qrels @one.run -q -m RR",
+    "compare": "compare qrels @one.run two.run -m RR",
+    "gate": "gate qrels @one.run --baseline two.run --margin 0.1 -m RR",
+    "explain a query": "explain qrels @one.run -m RR --query =1+1",
+    "explain the mean": "explain qrels @one.run -m RR",
+}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS_OF_ROWS.values(), ids=COMMANDS_OF_ROWS)
+def test_rows_for_a_spreadsheet_hold_no_formula(
+    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_formulas(arguments, tmp_path, monkeypatch)
+
+
+def test_formulas_are_quoted_from_python_too() -> None:
+    scores: Any = {"=a": {"q1": 1.0, "q2": 0.5}, "@b": {"q1": 0.5, "q2": 0.25}}
+    found = compare(scores, test="sign")
+    assert found.to_csv().splitlines()[1].split(",")[4:6] == ["@b", "=a"]
+    assert found.to_csv(formulas="quoted").splitlines()[1].split(",")[4:6] == ['"\'@b"', '"\'=a"']
+    one = explain({"=q": {"a": 1}}, {"=q": ["a"]}, "RR", "=q")
+    assert "\n=q," in one.to_csv()
+    assert '\n"\'=q",' in one.to_csv("quoted")

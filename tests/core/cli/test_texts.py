@@ -1,0 +1,425 @@
+"""Texts of queries and documents, read and shown beside their ids."""
+
+import contextlib
+import csv
+import gzip
+import io
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from helpers.commands import invoke, run
+
+from cranfield import (
+    Gate,
+    InputError,
+    OptionError,
+    check,
+    compare,
+    evaluate,
+    explain,
+    gate,
+    with_texts,
+)
+from cranfield.captions import LONGEST
+from cranfield.formats.small.texts import texts_of
+
+Write = Callable[[str, str | bytes], str]
+TEXTS = {"q1": "read a CSV file", "q 2": 'say "hello", then go', "10": "žluťoučký kůň"}
+WANTED = ["q1", "q 2", "10"]
+
+TREC = """
+<top>
+<num> Number: 301
+<title> International Organized Crime
+
+<desc> Description:
+Identify organizations that participate in international criminal activity.
+</top>
+
+<top>
+<num> Number: 302
+<title>
+Poliomyelitis and
+Post-Polio
+<desc> Description: Is the disease of Polio under control?
+</top>
+"""
+MICROBLOG = (
+    "<top><num> Number: MB01 </num><query> BBC World Service </query></top>\n"
+    "<top><num> Number: MB02 </num><query> R &amp; D </query></top>\n"
+)
+XML = """<?xml version="1.0"?><topics task="adhoc">
+<topic number="1"><query>coronavirus origin</query><question>what is</question></topic>
+<topic number="2" type="faceted"><query>weather &lt; 5</query></topic></topics>
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (TREC, {"301": "International Organized Crime", "302": "Poliomyelitis and Post-Polio"}),
+        (MICROBLOG, {"MB01": "BBC World Service", "MB02": "R & D"}),
+        (XML, {"1": "coronavirus origin", "2": "weather < 5"}),
+        (f"<top><num>1<title>&#{'9' * 5000}; &#65;</top>", {"1": f"&#{'9' * 5000}; A"}),
+    ],
+)
+def test_topics(content: str, expected: dict[str, str], write: Write) -> None:
+    path = write("topics.txt", content)
+    assert texts_of(path, ["301", "302", "MB01", "MB02", "1", "2"]) == expected
+    first = next(iter(expected))
+    assert texts_of(path, [first]) == {first: expected[first]}
+
+
+def as_table(delimiter: str, *names: str) -> str:
+    page = io.StringIO()
+    rows = csv.writer(page, delimiter=delimiter, lineterminator="\n")
+    rows.writerows([names] if names else [])
+    rows.writerows(TEXTS.items())
+    return page.getvalue()
+
+
+FILES: dict[str, str] = {
+    "named.csv": as_table(",", "query_id", "text"),
+    "bare.csv": as_table(","),
+    "bare.tsv": "".join(f"{name}\t{text}\n" for name, text in TEXTS.items()),
+    "named.tsv": as_table("\t", "qid", "query"),
+    "turned.tsv": "question\tid\n" + "".join(f"{text}\t{q}\n" for q, text in TEXTS.items()),
+    "beir.jsonl": "".join(
+        json.dumps({"_id": name, "text": text, "metadata": {}}) + "\n"
+        for name, text in TEXTS.items()
+    ),
+    "escaped.jsonl": "".join(
+        json.dumps({"metadata": {"a": 1}, "_id": name, "text": text}) + "\n"
+        for name, text in TEXTS.items()
+    ),
+    "object.json": json.dumps(TEXTS, indent=1),
+    "rows.json": json.dumps([{"id": name, "text": text} for name, text in TEXTS.items()]),
+    "corpus.jsonl": "".join(
+        json.dumps({"_id": name, "title": title, "text": "the text"}) + "\n"
+        for name, title in TEXTS.items()
+    ),
+    "no titles.jsonl": "".join(
+        json.dumps({"_id": name, "title": "", "text": text}) + "\n" for name, text in TEXTS.items()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_files(name: str, mark: str, write: Write) -> None:
+    path = write(name, mark + FILES[name])
+    assert texts_of(path, WANTED) == TEXTS
+    for one in WANTED:
+        assert texts_of(path, [one, "other"]) == {one: TEXTS[one]}
+    packed = write(f"{name}.gz", gzip.compress(FILES[name].encode()))
+    assert texts_of(packed, WANTED) == TEXTS
+    assert texts_of(path, []) == {}
+
+
+def test_data_in_memory(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"query_id": list(TEXTS), "text": list(TEXTS.values())})
+    assert texts_of(frame, WANTED) == TEXTS
+    frame.to_parquet(tmp_path / "texts.parquet")
+    assert texts_of(tmp_path / "texts.parquet", WANTED) == TEXTS
+    assert texts_of(pa.table({"id": [10, 11], "title": ["a  b", None]}), ["10", "11"]) == {
+        "10": "a b"
+    }
+    assert texts_of({10: "ten", "d": {"title": " ", "text": "of d"}}, ["10", "d"]) == {
+        "10": "ten",
+        "d": "of d",
+    }
+    assert texts_of([("a", "one"), ("a", "two")], ["a"]) == {"a": "one"}
+
+
+def test_only_lines_of_what_is_asked_for_are_looked_at(write: Write) -> None:
+    """A broken line elsewhere in a corpus is no matter; one of a document that is shown is."""
+    lines = [
+        '{"_id": "d1", "title": "one"}',
+        '{"_id": "d2", "title": ',
+        '{"_id": "d3", "title": "x"}',
+    ]
+    path = write("corpus.jsonl", "\n".join([*lines, ""]))
+    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "x"}
+    with pytest.raises(InputError, match=r"corpus\.jsonl:2"):
+        texts_of(path, ["d2"])
+    path = write("collection.tsv", "d1\tone\nd2\ttwo\tand more\nd3\tx\n")
+    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "x"}
+    with pytest.raises(InputError, match=r"collection\.tsv:2"):
+        texts_of(path, ["d2"])
+
+
+def test_a_line_that_is_not_utf8_is_named_if_it_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "collection.tsv"
+    path.write_bytes(b"d1\tone\nd2\tcaf\xe9\nd3\tth\xc3\xa9\n")
+    assert texts_of(path, ["d1", "d3"]) == {"d1": "one", "d3": "thé"}
+    with pytest.raises(InputError, match=r"collection\.tsv:2: is not text in UTF-8"):
+        texts_of(path, ["d1", "d2"])
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("q1 0 d1 3\n", "expected an id and its text, got 4 columns"),
+        ("<html><p>no topics</p></html>", "holds no topic with a number"),
+        ("query_id,a,b\nq1,x,y\n", "has no column of texts; it has query_id, a, b"),
+        ("a,b,c\nq1,x,y\n", "has no column of queries"),
+        ('{"_id": "q1", "text": }\n', "is not valid JSON"),
+    ],
+)
+def test_what_holds_no_texts_is_refused(content: str, problem: str, write: Write) -> None:
+    path = write("broken", content)
+    with pytest.raises(InputError, match="broken") as refused:
+        texts_of(path, ["q1"])
+    assert problem in str(refused.value)
+
+
+# ---- beside the ids of results ------------------------------------------------------------------
+
+QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}}
+OLD, NEW = {"q1": ["a"], "q2": ["b", "a"]}, {"q1": ["b", "a"], "q2": ["a"]}
+RUNS = {"old": OLD, "new": NEW}
+
+
+def results() -> dict[str, Any]:
+    return {
+        "scores": (evaluate(QRELS, OLD, "AP"), {"per_query": True}),
+        "systems": (evaluate(QRELS, RUNS, "AP"), {"per_query": True}),
+        "queries": (explain(QRELS, RUNS, "AP"), {}),
+        "mean": (explain(QRELS, OLD, "AP"), {}),
+        "gate": (gate(QRELS, RUNS, "AP", baseline="old", margin=0.1), {}),
+        "check": (check(QRELS | {"q2": {"a": 0}}, {"q1": {"a": 1.0, "b": 1.0}}), {}),
+    }
+
+
+@pytest.mark.parametrize("name", ["scores", "systems", "queries", "mean", "gate", "check"])
+@pytest.mark.filterwarnings("ignore::cranfield.CranfieldWarning")
+def test_every_row_of_a_query_has_its_text(name: str) -> None:
+    found, how = results()[name]
+    shown = with_texts(found, query_texts={"q1": "one", "q2": "two", "all": "wrong"}, **how)
+    plain = found.tables(**how)
+    for table, before in zip(shown.tables(), plain, strict=True):
+        if "query_id" not in before.header:
+            assert table == before
+            continue
+        at = list(before.header).index("query_id")
+        assert table.header[-1] == "query"
+        assert [row[:-1] for row in table.rows] == [list(row) for row in before.rows]
+        texts = {"q1": "one", "q2": "two"}
+        assert [row[-1] for row in table.rows] == [texts.get(row[at], "") for row in table.rows]
+    assert not {one.code for one in shown.notes} - {one.code for one in found.notes}
+    for row in shown.rows():
+        if "query_id" in found.header:
+            assert row["query_text"] == {"q1": "one", "q2": "two"}.get(row["query_id"])
+    assert json.loads(shown.to_json())["query_texts"] == {"q1": "one", "q2": "two"}
+
+
+def test_findings_are_lines_with_the_question_below_the_example() -> None:
+    found = check({"q1": {"a": 1}, "q2": {"a": 0}}, {"q1": {"a": 2.0, "b": 1.0}, "q9": {"a": 1.0}})
+    plain = found.to_text().splitlines()
+    texts = with_texts(found, query_texts={"q2": "two | 2\x1b[31m"}).to_text().splitlines()
+    added = [line for line in texts if line not in plain]
+    assert added == ["           q2: two | 2\\x1b[31m"] * 2  # no relevant one, and no results
+    at = texts.index(added[0])
+    assert "without a relevant document" in texts[at - 1]
+    wide = [*with_texts(found, query_texts={"q2": "word " * 14}).to_text(60).splitlines()]
+    assert max(map(len, wide)) <= 60
+    unread = check(QRELS, {"q": {"a": 1.0}})
+    assert with_texts(unread, query_texts={"q1": "one"}).to_text() == unread.to_text()
+
+
+def test_changes_of_a_comparison_have_texts() -> None:
+    found = with_texts(compare(QRELS, RUNS, "AP"), query_texts={"q1": "one"}, changes=2)
+    table = found.tables()[-1]
+    assert [row[-1] for row in table.rows if row[1] == "q1"] == ["one"]
+    assert any("1 of the 2 queries shown have no text" in note for note in table.notes)
+
+
+def test_documents_and_the_query_of_an_explanation() -> None:
+    found = explain(QRELS, OLD, "nDCG@5", "q2")
+    shown = with_texts(found, query_texts={"q2": "two"}, doc_texts={"a": "of a", "b": "of b"})
+    table = shown.tables()[0]
+    assert table.title[1] == "q2: two"
+    assert {row[1]: row[-1] for row in table.rows} == {"a": "of a", "b": "of b"}
+    row = shown.rows()[0]
+    assert (row["query_text"], row["document_text"]) == ("two", f"of {row['document']}")
+    both = with_texts(explain(QRELS, RUNS, "AP", "q1"), doc_texts={"a": "of a"})
+    assert {row[0]: row[-1] for row in both.tables()[0].rows}["a"] == "of a"
+    assert json.loads(both.to_json())["document_texts"] == {"a": "of a"}
+    assert both.to_dict()["document_texts"] == {"a": "of a"}
+    assert both.to_dict().items() >= both.found.to_dict().items()
+
+
+def test_ids_without_a_text_are_counted() -> None:
+    found = explain(QRELS, RUNS, "AP")
+    codes = {one.code: one for one in with_texts(found, query_texts={"q1": "one"}).notes}
+    assert (codes["no-text"].count, codes["no-text"].severity) == (1, "info")
+    codes = {one.code: one for one in with_texts(found, query_texts={"x": "one"}).notes}
+    assert (codes["no-text"].count, codes["no-text"].severity) == (2, "warning")
+    (table,) = with_texts(found, query_texts={"x": "one"}).tables()
+    assert table.header == found.tables()[0].header
+
+
+def test_where_the_middle_of_a_table_is_left_out_nothing_is_missing() -> None:
+    docs = [f"d{i}" for i in range(40)]
+    found = explain({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "AP")
+    texts = {doc: f"of {doc}" for doc in docs}
+    shown = with_texts(found, doc_texts=texts)
+    assert not [one for one in shown.notes if one.code == "no-text"]
+    assert not any("no text" in note for table in shown.tables() for note in table.notes)
+
+
+def test_texts_are_data() -> None:
+    """Nothing in them is markup, or a command; a long one is cut in tables, and whole in rows."""
+    long = "word " * 100
+    texts = {"q1": "<script>|*x*\x1b[31m\n=1+1", "q2": long}
+    shown = with_texts(explain(QRELS, RUNS, "AP"), query_texts=texts)
+    for form in ("to_text", "to_html", "to_markdown", "to_latex"):
+        page = getattr(shown, form)()
+        assert "\x1b" not in page
+        assert "<script>" not in page or form in ("to_text",)
+    cells = {row[0]: row[-1] for row in shown.tables()[0].rows}
+    assert len(cells["q2"]) <= LONGEST
+    assert cells["q2"].endswith("word...")
+    rows = {row["query_id"]: row["query_text"] for row in shown.rows()}
+    assert rows["q2"] == long.strip()
+    assert shown.to_text(60).count("word...") == 1
+    assert max(map(len, shown.to_text(60).splitlines())) <= 60
+
+
+def test_the_standard_input(demo_folder: Path) -> None:
+    files = [str(demo_folder / "demo" / name) for name in ("qrels.txt", "bm25.run")]
+    topics = (demo_folder / "demo/queries.tsv").read_text()
+    for content in (topics, "".join(f'"{q}","text of {q}"\n' for q in ("q01", "q02"))):
+        done = run("explain", *files, "q02", "--topics", "-", input=content)
+        assert done.stdout.splitlines()[1].startswith("q02: ")
+    done = run("explain", "-", files[1], "q02", "--topics", "-", input=Path(files[0]).read_text())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "only once" in done.stderr
+
+
+def test_commands(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(demo_folder)
+    files = ["demo/qrels.txt", "demo/bm25.run", "demo/tfidf.run"]
+    topics = ["--topics", "demo/queries.tsv"]
+    for arguments in (
+        ["evaluate", *files, "-q", "--format", "table"],
+        ["explain", *files],
+        ["explain", *files[:2]],
+        ["explain", *files[:2], "q02"],
+        ["compare", *files, "--changes", "40"],
+        ["gate", files[0], files[2], "--baseline", files[1], "--margin", "0.01"],
+        ["check", "demo/qrels.txt", "demo/fusion.run"],
+    ):
+        done = invoke(*arguments, *topics)
+        assert done.exit_code in (0, 1, 3)
+        assert done.stdout != invoke(*arguments).stdout
+    assert "parse command line arguments" in invoke("explain", *files, *topics).stdout
+    done = invoke("explain", *files, "--query-texts", "demo/queries.tsv", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert {row["query_id"]: row["query_text"] for row in rows}["q01"] == "read a CSV file"
+    for arguments in (["evaluate", *files], ["compare", *files]):
+        done = invoke(*arguments, *topics)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "has no effect without" in done.stderr
+    for arguments in (
+        ["check", files[0], files[1]],
+        ["gate", files[0], files[1], "--baseline", files[1], "--margin", "0.01"],
+    ):  # no query is shown
+        assert invoke(*arguments).exit_code == 0
+        done = invoke(*arguments, "--query-texts", "no such file")
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "no such file: cannot be read" in done.stderr
+    done = invoke("explain", *files, "--doc-texts", "demo/queries.tsv")
+    assert (done.exit_code, done.stdout) == (2, "")
+
+
+def test_a_gate_with_texts_has_its_report(
+    demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo_folder)
+    report = tmp_path / "gate.xml"
+    files = ["demo/qrels.txt", "demo/tfidf.run", "--baseline", "demo/bm25.run", "--margin", "0.01"]
+    done = invoke("gate", *files, "--query-texts", "demo/queries.tsv", "-o", str(report))
+    assert done.exit_code in (1, 3)
+    asked = with_texts(gate(QRELS, RUNS, "AP", baseline="old", margin=0.1), query_texts=TEXTS)
+    assert asked.forms == Gate.forms
+    failure = next(ElementTree.parse(report).iter("failure"))  # noqa: S314 - our own
+    changed = [line for line in (failure.text or "").split("\n") if line.startswith(" tfidf")]
+    texts = [line.split("\t")[1] for line in Path("demo/queries.tsv").read_text().splitlines()]
+    assert any(text in line for line in changed for text in texts)
+
+
+def test_what_is_no_result_is_refused() -> None:
+    with pytest.raises(OptionError, match="expected a result"):
+        with_texts(3, query_texts=TEXTS)  # type: ignore[arg-type]
+
+
+def test_of_documents_their_own_column_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("query_id,doc_id,text\n2,7,seven\n3,8,eight\n1,2,two\n")
+    assert texts_of(path, ["2", "3"], of="doc") == {"2": "two"}
+    assert texts_of(path, ["2", "3"]) == {"2": "seven", "3": "eight"}
+    path.write_text("id\tdoc_id\ttext\n2\t7\tseven\n7\t2\ttwo\n")
+    assert texts_of(path, ["2"], of="doc") == {"2": "two"}
+    path.write_text(
+        '{"id": "2", "doc_id": "7", "text": "seven"}\n{"id": "7", "doc_id": "2", "text": "two"}\n'
+    )
+    assert texts_of(path, ["2"], of="doc") == {"2": "two"}
+
+
+N_MANY = 300_000  # characters or tags: minutes, where the time grows with their square
+
+
+@pytest.mark.parametrize(
+    "topics",
+    [
+        "<top><num>" + " " * N_MANY,
+        "<top><num>" + " " * N_MANY + "number:" + " " * N_MANY,
+        "<top\n" * N_MANY,
+        "<topic number='1' " * N_MANY,
+        "<query" + " " * N_MANY,
+        "<top>" + "<num>" * N_MANY,
+        "<top><num>q1<title>" + "&#1" * N_MANY,
+        "<top><num>q1<title>" + " " * N_MANY,
+    ],
+    ids=str.strip,
+)
+def test_topics_take_time_as_they_are_long(topics: str, write: Write) -> None:
+    path = write("topics.xml", topics)
+    begin = time.process_time()
+    with contextlib.suppress(InputError):
+        texts_of(path, ["q1"])
+    assert time.process_time() - begin < 20
+
+
+def test_a_line_of_many_megabytes_takes_time_as_it_is_long(write: Write) -> None:
+    """64 MB; it took four times as long where a line was twice as long."""
+    path = write("t.jsonl", '{"_id": "q1", "text": "' + "x" * (1 << 26) + '"}\n')
+    begin = time.process_time()
+    assert len(texts_of(path, ["q1"])["q1"]) == 1 << 26
+    assert time.process_time() - begin < 20
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "table", "markdown", "latex", "html", "jsonl"])
+def test_half_of_a_surrogate_pair_is_shown_as_an_escape(form: str, write: Write) -> None:
+    texts = write("t.json", '{"q1": "\\ud800 x", "d1": "\\udfff y"}')
+    qrels, run_path = write("a.qrels", "q1 0 d1 1\n"), write("a.run", "q1 Q0 d1 1 2 x\n")
+    saved = Path(texts).with_name("out.csv")
+    for command in (
+        ["evaluate", qrels, run_path, "-m", "AP", "-q", "--topics", texts, "-o", str(saved)],
+        ["evaluate", qrels, run_path, "-m", "AP", "--slices", texts],
+    ):
+        result = invoke(*command, "--format", form)
+        assert (result.exit_code, result.exception) == (0, None), result.output
+    assert "\\ud800 x" in saved.read_text("utf-8")
+
+
+def test_half_of_a_surrogate_pair_in_memory_is_an_escape() -> None:
+    assert texts_of({"q1": "a\ud800"}, ["q1"]) == {"q1": "a\\ud800"}

@@ -1,0 +1,91 @@
+"""Means with their confidence intervals: `intervals`, and `evaluate --intervals`."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cranfield import CranfieldWarning, InputError, OptionError, compare, evaluate, gate, intervals
+from cranfield.comparison.mean_interval import on_intervals
+from cranfield.measures import parse
+
+QRELS = {f"q{i}": {"a": 1, "b": i % 2} for i in range(12)}
+RUN = {f"q{i}": ["x", "b", "a"][i % 3 :] + ["a", "b"][: i % 2] for i in range(12)}
+RUN = {query: list(dict.fromkeys(docs)) for query, docs in RUN.items()}
+
+
+def test_an_interval_is_students_cut_to_the_range() -> None:
+    scores = evaluate(QRELS, RUN, "nDCG@10 RR")
+    found = intervals(scores, alpha=0.1)
+    for one in found.means:
+        values = np.array(list(scores.per_query(one.measure).values()))
+        ends = stats.t.interval(0.9, 11, values.mean(), stats.sem(values))
+        assert one.mean == scores[one.measure]
+        assert (one.low, one.high) == pytest.approx((max(0, ends[0]), min(1, ends[1])), rel=1e-9)
+    of_one = compare(QRELS, {"r": RUN}, "RR", alpha=0.1)["RR"].systems[0]
+    assert (of_one.low, of_one.high) == (found.means[1].low, found.means[1].high)
+
+
+def test_a_geometric_mean_has_the_interval_of_its_logarithms() -> None:
+    scores = evaluate(QRELS, RUN, "GMAP")
+    (one,) = intervals(scores).means
+    logs = np.log(np.maximum(list(scores.per_query("GMAP").values()), 1e-5))
+    ends = stats.t.interval(0.95, 11, logs.mean(), stats.sem(logs))
+    assert one.low == pytest.approx(np.exp(ends[0]), rel=1e-9)
+    assert one.mean == pytest.approx(np.exp(logs.mean()), rel=1e-12)
+
+
+def test_what_has_no_mean_is_named_or_refused() -> None:
+    found = intervals(evaluate(QRELS, RUN, "RR NumRet"))
+    assert [one.measure for one in found.means] == ["RR"]
+    assert "no interval: NumRet" in str(found)
+    with pytest.raises(InputError, match="none of the measures has a mean"):
+        intervals(evaluate(QRELS, RUN, "NumRet"))
+    with pytest.raises(InputError, match="expected what evaluate"):
+        intervals(RUN)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="alpha"):
+        intervals(evaluate(QRELS, RUN, "RR"), alpha=2)
+    (one,) = intervals(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "RR")).means
+    assert (one.mean, one.low, one.high) == (1.0, None, None)
+    assert parse(one.measure) == parse("RR")
+
+
+@pytest.mark.parametrize(("n", "wrong"), [(30, 0), (30, 1), (50, 9)])
+def test_nearly_equal_scores_have_intervals_that_are_too_narrow(n: int, wrong: int) -> None:
+    qrels = {f"q{i}": {"a": 1} for i in range(n)}
+    run = {q: ["b"] if i < wrong else ["a"] for i, q in enumerate(qrels)}
+    with pytest.warns(CranfieldWarning, match="the interval is too narrow"):
+        of_one = compare(qrels, {"r": run}, "Success@1")
+    same = "All" if wrong == 0 else f"All but {wrong}"
+    text = f"{same} of {n} queries have the same score: the interval is too narrow"
+    assert text in str(of_one)
+    found = intervals(evaluate(qrels, {"r": run}, "Success@1"))
+    assert [one.code for one in found.notes] == ["few-scores"]
+    assert text in str(found)
+
+
+def test_skewed_scores_are_told() -> None:
+    values = [*(i / 100 for i in range(27)), 0.9, 0.95, 1.0]
+    scores = np.array(values)
+    skew = float(stats.skew(scores))
+    assert 25 * skew**2 > 30
+    (note,) = on_intervals(scores[:, None], ["r"])
+    assert note.code == "skewed"
+    assert f"{math.ceil(25 * skew**2):,} queries would be enough" in note.text
+    assert [*on_intervals(np.linspace(0, 1, 30)[:, None], ["r"])] == []
+
+
+def test_one_difference_on_all_queries_is_told() -> None:
+    old, new = ({f"q{i}": at for i in range(12)} for at in (0.5, 0.625))
+    more = 100 * (1 - 0.05 ** (1 / 12))
+    text = f"of other queries, up to {more:.2g} % may have another."
+    with pytest.warns(CranfieldWarning, match="The same difference on all 12 queries"):
+        found = compare({"old": old, "new": new})
+    assert text in str(found).lower()
+    with pytest.warns(CranfieldWarning, match="the limits have no width"):
+        judged = gate({"old": old, "new": new}, baseline="old", margin=0.25)
+    assert text in str(judged)
+    with pytest.warns(CranfieldWarning, match="The same difference"):
+        pair = compare({"old": old, "new": new}, test="bayes")["score"]["new"]
+    assert (pair.probability_better, pair.probability_worse, pair.verdict) == (None, None, None)

@@ -1,0 +1,300 @@
+"""Numbers that a mean must reach, with or without a baseline: `gate(..., at_least=)`."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.commands import invoke
+from helpers.folders import DEMO
+from helpers.notes import codes
+from scipy.stats import t as student
+
+from cranfield import CranfieldWarning, InputError, MeasureError, OptionError, compare, gate
+from cranfield.arrays.ranked import mean
+
+QRELS, BM25, DENSE = (str(DEMO / name) for name in ("qrels.txt", "bm25.run", "dense.run"))
+
+
+def saved(values: Any, name: str = "new") -> dict[str, dict[str, dict[str, float]]]:
+    return {name: {"R@5": {f"q{i:03}": float(one) for i, one in enumerate(values)}}}
+
+
+def test_the_mean_reaches_it_or_does_not() -> None:
+    values = [1.0, 0.5, 0.6, 0.8, 1.0]
+    for least, outcome in ((0.78, "PASS"), (3.9 / 5, "PASS"), (0.781, "FAIL")):
+        found = gate(saved(values), at_least={"recall@5": least})
+        (one,) = found.thresholds
+        assert (one.outcome, one.measure, one.at_least, one.n) == (outcome, "R@5", least, 5)
+        assert one.mean == mean(np.array(values))
+        assert (one.lower, one.upper, one.p) == (None, None, None)
+        assert found.outcome == found.outcomes["new"] == outcome
+        assert found.passed == (outcome == "PASS")
+        assert (found.verdicts, found.baseline) == ((), None)
+
+
+def test_a_mean_that_is_lower_by_rounding_alone_reaches_it() -> None:
+    values = [0.1] * 10
+    assert sum(values) / 10 < 0.1  # added one after the other
+    assert gate(saved(values), at_least={"R@5": 0.1}).passed
+
+
+def test_runs_need_no_baseline_and_are_evaluated_by_these_measures_alone() -> None:
+    found = gate(QRELS, [BM25, DENSE], at_least={"R@5": 0.5, "success@1": 0.5})
+    assert [(one.system, one.measure, one.outcome) for one in found.thresholds] == [
+        ("bm25", "R@5", "FAIL"),
+        ("bm25", "Success@1", "PASS"),
+        ("dense", "R@5", "PASS"),
+        ("dense", "Success@1", "PASS"),
+    ]
+    assert found.outcomes == {"bm25": "FAIL", "dense": "PASS"}
+    assert gate(QRELS, DENSE, at_least={"R@5": 0.5}).passed  # one run, no list
+    means = compare(QRELS, [BM25, DENSE], "R@5", test="t")["R@5"].systems
+    assert {one.name: one.mean for one in means} == {
+        one.system: one.mean for one in found.thresholds if one.measure == "R@5"
+    }
+
+
+def test_with_a_baseline_both_must_hold() -> None:
+    """A number to reach changes nothing of what is judged by the margin."""
+    alone = gate(QRELS, [BM25, DENSE], baseline="bm25", margin=0.02, test="t")
+    for least, outcome in ((0.5, "PASS"), (0.6, "FAIL")):
+        found = gate(
+            QRELS, [BM25, DENSE], baseline="bm25", margin=0.02, test="t", at_least={"R@5": least}
+        )
+        assert found.verdicts == alone.verdicts
+        assert alone.outcomes == {"dense": "PASS"}
+        assert found.outcomes == {"dense": outcome}
+    worse = gate(QRELS, [DENSE, BM25], baseline="dense", margin=0.02, at_least={"R@5": 0.3})
+    assert (worse.thresholds[0].outcome, worse.outcome) == ("PASS", "FAIL")
+
+
+def test_saved_scores_with_a_baseline_are_all_judged_by_the_margin() -> None:
+    scores = {
+        name: {"R@5": {"q1": 0.5, "q2": value}, "RR": {"q1": 1.0, "q2": value}}
+        for name, value in (("old", 0.5), ("new", 1.0))
+    }
+    found = gate(scores, baseline="old", margin=0.1, at_least={"RR": 0.9})
+    assert [one.measure for one in found.verdicts] == ["R@5", "RR"]
+    assert [one.measure for one in found.thresholds] == ["RR"]
+
+
+# ---- limits -------------------------------------------------------------------------------------
+
+
+def scores_of(n: int, seed: int = 11) -> Any:
+    return np.random.default_rng(seed).choice([0.0, 1 / 3, 2 / 3, 1.0], n, p=[0.1, 0.1, 0.2, 0.6])
+
+
+def test_the_limit_by_the_t_test_is_students() -> None:
+    values = scores_of(80)
+    far = student.ppf(0.95, 79) * values.std(ddof=1) / math.sqrt(80)
+    for shift, outcome in ((1.01, "PASS"), (0.5, "UNDECIDED"), (-1.01, "FAIL")):
+        least = values.mean() - shift * far
+        (one,) = gate(saved(values), at_least={"R@5": least}, limit=True, test="t").thresholds
+        assert one.lower == pytest.approx(values.mean() - far)
+        assert one.upper == pytest.approx(values.mean() + far)
+        assert one.p == pytest.approx(student.sf(shift * far / (far / student.ppf(0.95, 79)), 79))
+        assert one.outcome == outcome
+
+
+def test_the_limit_by_flips_is_where_the_test_just_stops_rejecting() -> None:
+    values = scores_of(14)  # so few that all flips are tried
+    (one,) = gate(saved(values), at_least={"R@5": 0.3}, limit=True).thresholds
+    assert one.lower is not None
+    signs = np.array([[1 - 2 * (i >> j & 1) for j in range(14)] for i in range(2**14)])
+    for least, rejected in ((one.lower - 1e-6, True), (one.lower + 1e-6, False)):
+        moved = values - least
+        p = np.mean(signs @ moved >= moved.sum() - 1e-9)
+        assert (p <= 0.05) == rejected
+
+
+def test_equal_scores_show_nothing_but_to_the_bounded_test() -> None:
+    """Of 30 queries, all with 1: a true mean of 0.95 gives that in 21 % of cases."""
+    values = [1.0] * 30
+    assert 0.95**30 > 0.2
+    for test in ("randomization", "t"):
+        with pytest.warns(CranfieldWarning):
+            found = gate(saved(values), at_least={"R@5": 0.95}, limit=True, test=test)
+        assert (found.outcome, codes(found)) == ("UNDECIDED", ["few-scores"])
+
+
+def test_few_low_scores_are_no_pass_and_some_are_said_to_be_skewed() -> None:
+    with pytest.warns(CranfieldWarning):
+        found = gate(saved([0.0] * 9 + [1.0] * 91), at_least={"R@5": 0.8}, limit=True, test="t")
+    assert (found.outcome, codes(found)) == ("UNDECIDED", ["few-scores"])
+    with pytest.warns(CranfieldWarning):
+        found = gate(saved([0.0] * 10 + [1.0] * 90), at_least={"R@5": 0.8}, limit=True, test="t")
+    assert (found.outcome, codes(found)) == ("PASS", ["skewed"])
+    # Few high scores make the lower limit too low, if anything.
+    found = gate(saved([1.0] * 10 + [0.0] * 90), at_least={"R@5": 0.01}, limit=True, test="t")
+    assert (found.outcome, codes(found)) == ("PASS", [])
+
+
+def test_a_geometric_mean_has_the_limit_of_its_logarithms() -> None:
+    values = np.random.default_rng(3).uniform(0.2, 1.0, 60)
+    scores = {"new": {"GMAP": {f"q{i:02}": float(one) for i, one in enumerate(values)}}}
+    (one,) = gate(scores, at_least={"GMAP": 0.4}, limit=True, test="t").thresholds
+    logs = np.log(values)
+    far = student.ppf(0.95, 59) * logs.std(ddof=1) / math.sqrt(60)
+    assert one.mean == pytest.approx(math.exp(logs.mean()))
+    assert one.lower == pytest.approx(math.exp(logs.mean() - far))
+
+
+def test_a_limit_is_no_score_that_cannot_be() -> None:
+    with pytest.warns(CranfieldWarning):
+        found = gate(saved([1.0] * 8 + [0.0]), at_least={"R@5": 0.5}, limit=True, test="t")
+    assert found.thresholds[0].upper == 1
+
+
+def test_one_query_has_no_limit() -> None:
+    with pytest.warns(CranfieldWarning):
+        found = gate(saved([1.0]), at_least={"R@5": 0.5}, limit=True)
+    (one,) = found.thresholds
+    assert (one.outcome, one.lower, one.p) == ("UNDECIDED", None, None)
+    assert "UNDECIDED" in str(found)
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+REFUSED: list[tuple[Mapping[str, Any], str]] = [
+    ({}, "nothing to judge by"),
+    ({"margin": 0.01}, "a margin needs a baseline"),
+    ({"baseline": "bm25"}, "a baseline needs a margin"),
+    ({"limit": True}, "goes with at_least"),
+    ({"at_least": {"R@5": 0.3}, "measures": "AP"}, "at_least names the measures"),
+    ({"at_least": {"R@5": 80}}, "Did you mean 0.8"),
+    ({"at_least": {"R@5": 0}}, "every system reaches it"),
+    ({"at_least": {"FallOut@5": 0.5}}, "less is better"),
+    ({"at_least": {"R@5": 0.3, "recall@5": 0.4}}, "two numbers"),
+    ({"at_least": {"R@5": "much"}}, "one number for each"),
+    ({"at_least": {"R@5": True}}, "one number for each"),
+    ({"at_least": {"R@5": float("nan")}}, "one number for each"),
+    ({"at_least": 0.8}, "one number for each"),
+    ({"at_least": {0.8: "R@5"}}, "one number for each"),
+    ({"at_least": ["R@5=0.3", "R@5=0.4"]}, "one number for R@5, not 0.3 and 0.4"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), REFUSED)
+def test_what_says_nothing_is_refused(options: Any, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        gate(QRELS, [BM25], **options)
+
+
+def test_a_measure_that_is_none_or_was_not_saved_is_named() -> None:
+    with pytest.raises(MeasureError, match="recal@5"):
+        gate(QRELS, BM25, at_least={"recal@5": 0.5})
+    with pytest.raises(MeasureError, match="there are R@5"):
+        gate(saved([0.5]), at_least={"RR": 0.5})
+    with pytest.raises(InputError, match="no system"):
+        gate(saved([0.5]), baseline="old", margin=0.1, at_least={"R@5": 0.5})
+
+
+def test_a_measure_of_texts_reaches_nothing() -> None:
+    with pytest.raises(MeasureError, match="RelString has texts as values"):
+        gate(QRELS, BM25, at_least={"RelString": 0.5, "RR": 0.5})
+    found = gate(QRELS, [BM25, DENSE], "RR RelString", baseline="bm25", margin=0.1)
+    assert ([one.measure for one in found.verdicts], "texts" in codes(found)) == (["RR"], True)
+
+
+def test_scores_in_percent_have_their_own_numbers() -> None:
+    assert gate(saved([80.0, 90.0]), at_least={"R@5": 0.85}, percent=True).passed
+    with pytest.raises(
+        InputError, match=r"R@5 of query 'q000' is 80: expected a score from 0 to 1"
+    ):
+        gate(saved([80.0, 90.0]), at_least={"R@5": 0.85})
+    mine = {"new": {"mine": {"q1": 80.0, "q2": 90.0}}}
+    assert not gate(mine, at_least={"mine": 86}).passed
+
+
+def test_undecided_counts_as_it_is_said() -> None:
+    values = scores_of(40)
+    for undecided, passed in ((None, False), ("fail", False), ("pass", True)):
+        how: Any = {"limit": True, "undecided": undecided}
+        found = gate(saved(values), at_least={"R@5": values.mean()}, **how)
+        assert (found.outcome, found.passed) == ("UNDECIDED", passed)
+
+
+# ---- the command, and what goes out -------------------------------------------------------------
+
+
+def test_the_exit_status_is_that_of_the_worst() -> None:
+    given = ["gate", QRELS, DENSE]
+    for more, status in (
+        (["--at-least", "recall@5=0.5"], 0),
+        (["--at-least", "recall@5=0.9"], 1),
+        (["--at-least", "recall@5=0.5", "--at-least=RR=0.99"], 1),
+        (["--at-least", "recall@5=0.5", "--limit"], 3),
+        (["--at-least", "recall@5=0.5", "--limit", "--undecided", "pass"], 0),
+        (["--at-least", "recall@5=0.5", "--limit", "--undecided", "fail"], 1),
+        (["--at-least", "P(rel=2)@5=0.05"], 0),
+        (["--at-least", "recall@5=0.5", "--baseline", BM25, "--margin", "2%"], 0),
+        (["--at-least", "recall@5=0.9", "--baseline", BM25, "--margin", "2%"], 1),
+        (["--at-least", "recall@5"], 2),
+        (["--at-least", "recall@5=0.1", "--at-least", "R@5=0.2"], 2),
+    ):
+        assert invoke(*given, *more).exit_code == status, more
+    for slip in (["--min", "recall@5=0.8"], ["--threshold=recall@5=0.8"]):
+        done = invoke(*given, *slip)
+        assert done.exit_code == 2
+        assert "Did you mean '--at-least'?" in done.output
+    for wrong in ("recall@5", "=0.5", "recall@5=", "recall@5=80%"):
+        done = invoke(*given, "--at-least", "P@5=0.1", "--at-least", wrong)
+        assert f"--at-least {wrong}: expected one number" in " ".join(done.output.split())
+
+
+def test_rel_applies_to_these_measures_too() -> None:
+    done = invoke("gate", QRELS, DENSE, "--at-least", "P@5=0.1", "-l", "2", "--format", "json")
+    assert json.loads(done.stdout)["thresholds"][0]["measure"] == "P(rel=2)@5"
+
+
+def test_rows_and_document_have_thresholds_beside_verdicts() -> None:
+    given = ["gate", QRELS, DENSE, "--baseline", BM25, "--margin", "0.02", "--at-least", "RR=0.5"]
+    rows = list(csv.DictReader(io.StringIO(invoke(*given, "--format", "csv").stdout)))
+    assert [(r["measure"], r["outcome"], r["margin"], r["at_least"]) for r in rows] == [
+        ("nDCG@10", "PASS", "0.02", ""),
+        ("RR", "PASS", "", "0.5"),
+    ]
+    document = json.loads(invoke(*given, "--format", "json").stdout)
+    assert [one["at_least"] for one in document["thresholds"]] == [0.5]
+    assert document["recipe"]["at_least"] == {"RR": 0.5}
+    assert document["recipe"]["limit"] is False
+    for form in ("table", "markdown", "latex", "html"):
+        assert "at least" in invoke(*given, "--format", form).stdout
+
+
+def test_of_several_things_to_pass_there_is_a_row_for_all() -> None:
+    found = gate(QRELS, [BM25, DENSE], baseline="bm25", margin=0.02, at_least={"RR": 0.9})
+    verdicts, thresholds = found.tables()[:2]
+    assert [row[1:3] for row in verdicts.rows] == [["nDCG@10", "PASS, better"]]
+    assert [row[1:3] for row in thresholds.rows] == [["RR", "FAIL"], ["all", "FAIL"]]
+    alone, _ = gate(QRELS, BM25, at_least={"RR": 0.9}).tables()
+    assert [row[1] for row in alone.rows] == ["RR"]
+
+
+def test_the_lowest_scores_of_what_did_not_pass_are_named() -> None:
+    values = [0.5, 0.0, 1.0, 0.25, 0.5, 0.75, 0.125, 0.5]
+    below = [("q1", 0.0), ("q6", 0.125), ("q3", 0.25), ("q0", 0.5), ("q4", 0.5), ("q7", 0.5)]
+    scores = {"new": {"R@5": {f"q{i}": value for i, value in enumerate(values)}}}
+    failed = gate(scores, at_least={"R@5": 0.6})
+    assert failed.outcome == "FAIL"
+    assert failed.thresholds[0].lowest == tuple(below[:5])
+    worst = failed.tables()[-1]
+    assert [row[2] for row in worst.rows] == [query for query, _ in below[:5]]
+    assert any("-m R@5 --query q1" in note for note in worst.notes)
+    assert json.loads(failed.to_json())["thresholds"][0]["lowest"][0] == {
+        "query_id": "q1",
+        "score": 0.0,
+    }
+    for n in (0, 2, 99):
+        assert gate(scores, at_least={"R@5": 0.6}, changes=n).thresholds[0].lowest == tuple(
+            below[:n]
+        )
+    passed = gate(scores, at_least={"R@5": 0.4})
+    assert (passed.outcome, passed.thresholds[0].lowest, len(passed.tables())) == ("PASS", (), 1)
+    assert gate(scores, at_least={"R@5": 0.4}, changes=9).thresholds[0].lowest == tuple(below[:3])

@@ -1,0 +1,672 @@
+"""explain: what a user reads of a query, and of two runs, against `evaluate` and slow loops."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import diversity_oracle
+from helpers.explain_cases import IN_MEMORY, OPTIONS, SEEDS, collection, one, queries
+from helpers.explained import Judgments, Write, cranfield, last_line, pair, ranked, said, same
+from helpers.notes import codes, sentence
+from helpers.profile import some_of
+from markdown_it import MarkdownIt
+
+from cranfield import (
+    InputError,
+    MeasureError,
+    OptionError,
+    Qrels,
+    evaluate,
+    explain,
+    grades,
+    read_qrels,
+    read_run,
+)
+from cranfield.data.judging import Judging
+from cranfield.explanation.mean import MeanExplanation
+from cranfield.explanation.query import Explanation
+from cranfield.render.plain import text
+from cranfield.render.table import to_html, to_markdown
+
+
+def steps(found: Explanation) -> list[Any]:
+    steps: list[Any] = found.to_dict()["steps"]
+    return steps
+
+
+def listed(step: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Return (rank, document, grade) of a table."""
+    return list(zip(step["rank"], step["document"], step["grade"], strict=True))
+
+
+# ---- rankings, slowly -------------------------------------------------------------------------
+
+
+def best_first(judged: Judgments) -> list[str]:
+    """Return the judged documents: grade falling, equal grades by id, descending."""
+    by_id = sorted(judged, key=str.encode, reverse=True)
+    return sorted(by_id, key=lambda doc: -judged[doc])
+
+
+def rows(
+    docs: Sequence[str], judged: Judgments, *, least: int = -9, k: int | None = None
+) -> list[tuple[int, str, int]]:
+    """Return (rank, document, grade) of those of a ranking that are judged."""
+    return [
+        (rank, doc, judged[doc])
+        for rank, doc in enumerate(docs[:k], 1)
+        if doc in judged and judged[doc] >= least
+    ]
+
+
+# ---- the value ----------------------------------------------------------------------------------
+
+SOME = ["nDCG@10", "AP", "RR", "P@5", "DCG(gain='exp2')@7", "R@20", "Rprec"]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_last_line_is_the_value_with_every_digit(
+    options: dict[str, Any], demo_folder: Path
+) -> None:
+    qrels = read_qrels(demo_folder / "demo/qrels.txt")
+    run = read_run(demo_folder / "demo/bm25.run")
+    values = evaluate(qrels, run, SOME, **options)
+    for i, query in enumerate(some_of(qrels.query_ids)):
+        name = SOME[i % len(SOME)]
+        found = one(qrels, run, name, query, **options)
+        expected = values.per_query(name)[query]
+        assert same(found.value, expected)
+        assert last_line(str(found)).startswith(f"{name} = ")
+        assert last_line(str(found)).endswith(f" = {expected!r}")
+
+
+@pytest.mark.parametrize("options", IN_MEMORY, ids=str)
+def test_odd_collections_too(options: dict[str, Any]) -> None:
+    """Ties, scores equal as 32-bit floats only, no results, negative grades, nothing judged."""
+    for seed in SEEDS:
+        qrels, run = collection(seed)
+        name = SOME[seed % len(SOME)]
+        values = evaluate(qrels, run, name, **options).per_query(name)
+        for query in qrels:
+            found = one(qrels, run, name, query, **options)
+            assert same(found.value, values[query])
+            assert last_line(str(found)).endswith(f" = {values[query]!r}")
+
+
+def test_the_command_ends_with_it(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(demo_folder)
+    files = "demo/qrels.txt", "demo/bm25.run"
+    arguments = [
+        "-m",
+        "AP",
+        "--query",
+        "q07",
+        "--ties",
+        "worst",
+        "--scores",
+        "single",
+        "--depth",
+        "9",
+    ]
+    done = cranfield(*files, *arguments)
+    value = evaluate(*files, "AP", ties="worst", scores="single", depth=9).per_query("AP")["q07"]
+    assert last_line(done.stdout).endswith(f" = {value!r}")
+    assert "Options: scores=single, ties=worst, depth=9." in done.stdout
+    found = json.loads(cranfield(*files, *arguments, "--format", "json").stdout)
+    assert same(found["value"], value)
+    assert found["options"] == {"depth": 9, "scores": "single", "ties": "worst"}
+
+
+def test_lists_of_grades() -> None:
+    given: dict[str, list[int | None]] = {"a": [5, 2, 4, 0, 1], "b": [None, 0, 3], "c": []}
+    qrels, run = grades(given, collection={query: [5, 5, 4, 3, 2, 1, 0, 0] for query in given})
+    for name in SOME:
+        values = evaluate(qrels, run, name).per_query(name)
+        for query in given:
+            found = one(qrels, run, name, query)
+            assert same(found.value, values[query])
+            assert "Judged: the grades stated for the collection." in said(found)
+
+
+def test_a_measure_of_one_letter_has_every_digit_too() -> None:
+    found = one({"q": {"a": 3, "b": 1, "c": 2}}, {"q": ["x", "a", "y", "c"]}, "Q")
+    assert last_line(str(found)).endswith(f" = {found.value!r}")
+    assert len(str(found.value)) > 12
+
+
+def test_which_ideal_a_list_of_grades_has() -> None:
+    text = "The ideal ranking, where a measure has one: these grades, sorted."
+    assert text in said(one(*grades([5, 2, 4]), "nDCG"))
+    other = one(*grades([5, 2, 4]), "nDCG(ideal='top')")
+    assert "The ideal ranking, where" not in said(other)
+    assert "nDCG(ideal='top'): the ideal ranking has the top grade, 5, at every rank." in said(
+        other
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "is_variant"),
+    [
+        ("DCG", False),
+        ("DCG(discount='jk')", True),
+        ("nDCG(discount='ln', ideal='top')", True),
+        ("RBP(p=0.5)", False),  # the formula has p
+        ("P(rel=2)@3", False),
+        ("CWL('INST', value='EC')", False),
+        ("ERR(stop='linear')", True),
+    ],
+)
+def test_a_formula_is_that_of_the_measure_or_is_said_to_be_another(
+    name: str, is_variant: bool
+) -> None:
+    found = one({"q": {"a": 1}}, {"q": ["a"]}, name)
+    formula = found.measure.definition.formula
+    variant = ", of which this is a variant" if is_variant else ""
+    assert f"{found.measure.name}{variant}: {formula} (" in str(found)
+
+
+def test_the_cutoff_is_that_of_the_query() -> None:
+    qrels, run = {"q": {"a": 2, "b": 1, "x": 0}}, {"q": ["u", "a", "v", "b"]}
+    for name in ("nDCG@min(3,R)", "P@R", "nDCG@2"):
+        text = "Unjudged: 1 of the 2 documents retrieved down to rank 2, at rank 1 (u)."
+        assert text in said(one(qrels, run, name)), name
+    text = "Unjudged: 1 of the 1 document retrieved down to rank 1, at rank 1 (u)."
+    assert text in said(one(qrels, run, "P(rel=2)@R"))
+    nothing = "No rank is looked at: R, the number of relevant documents, is 0."
+    assert nothing in said(one(qrels, run, "P(rel=3)@R"))
+
+
+def test_that_numbers_are_rounded_is_said_where_they_are() -> None:
+    text = "Numbers are rounded to six decimals (below 0.001: to six significant digits); the "
+    text += "value is not."
+    qrels = {"q": {"a": 1, "b": 1}}
+    assert text in said(one(qrels, {"q": ["a", "x", "b"]}, "AP"))
+    assert text not in said(one(qrels, {"q": ["x", "a"]}, "AP"))
+    assert text not in said(one(qrels, {"q": ["a", "x", "b"]}, "P@3"))  # no number of a table
+
+
+def test_nothing_retrieved_is_said_once() -> None:
+    for only_judged in (False, True):
+        empty = {"q": {"a": 1}, "r": {"b": 1}}, {"r": ["b"]}
+        found = said(one(*empty, "AP", "q", judged_only=only_judged))
+        assert found.count("Nothing was retrieved.") == 1
+        assert "Not one judged document" not in found
+    found = said(one({"q": {"a": 1}}, {"q": ["x"]}, "AP", "q"))
+    assert "Not one judged document was retrieved." in found
+
+
+@pytest.mark.parametrize("name", ["P@3", "R@3", "Success@3", "NumRet"])
+def test_csv_has_a_row_for_each_document(name: str) -> None:
+    shown = one({"q": {"a": 2, "b": 1, "c": 0}}, {"q": ["a", "x", "b"]}, name).to_csv()
+    read = list(csv.DictReader(io.StringIO(shown)))
+    found = {row["document"]: (row["rank"], row["grade"]) for row in read}
+    assert found["a"] == ("1", "2")
+    assert found["b"] == ("3", "1")
+    assert found.get("x", ("2", "")) == ("2", "")
+    assert read[-1]["step"] == name
+
+
+# ---- the documents in the tables ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [one for one in IN_MEMORY if one.get("ties") != "expected"])
+def test_the_documents_are_those_retrieved(options: dict[str, Any]) -> None:
+    for seed in SEEDS:
+        qrels, run = collection(seed)
+        for query, judged, scores in queries(seed):
+            docs = ranked(scores, judged, **options)
+            found = one(qrels, run, "DCG@6", query, **options)
+            assert listed(steps(found)[0]) == [
+                (rank, doc, judged.get(doc)) for rank, doc in enumerate(docs[:6], 1)
+            ]
+            every = ranked(scores, judged, **{**options, "judged_only": False})
+            assert [(each.rank, each.document, each.grade) for each in found.retrieved] == [
+                (rank, doc, judged.get(doc)) for rank, doc in enumerate(every, 1)
+            ]
+            if options.get("order") != "given":
+                assert [each.score for each in found.retrieved] == [scores[doc] for doc in every]
+            assert list(found.unjudged) == [
+                (rank, doc) for rank, doc in enumerate(every, 1) if doc not in judged
+            ]
+            relevant = listed(steps(one(qrels, run, "AP(rel=2)", query, **options))[0])
+            assert relevant == rows(docs, judged, least=2)
+
+
+@pytest.mark.parametrize("options", [{}, {"judged_only": True}, {"depth": 3}], ids=str)
+def test_the_ideal_ranking_is_of_all_that_was_judged(options: dict[str, Any]) -> None:
+    for seed in SEEDS:
+        qrels, run = collection(seed)
+        for query, judged, scores in queries(seed):
+            ideal = [row for row in rows(best_first(judged), judged) if row[2] >= 1]
+            found = one(qrels, run, "nDCG@5", query, **options)
+            assert listed(steps(found)[1]) == ideal[:5]
+
+            gains = {1: 3.0, 2: 0.5, 3: 1.0}  # reordered: grade 1 is worth most
+            found = one(qrels, run, f"nDCG(gain={gains})", query, **options)
+            best = sorted(ideal, key=lambda row: -gains[row[2]])
+            expected = [(rank, doc, grade) for rank, (_, doc, grade) in enumerate(best, 1)]
+            assert listed(steps(found)[1]) == expected
+
+            hits = rows(ranked(scores, judged, **options), judged, least=1)
+            best = sorted(hits, key=lambda row: -row[2])
+            expected = [(rank, doc, grade) for rank, (_, doc, grade) in enumerate(best, 1)]
+            found = one(qrels, run, "nDCG(ideal='retrieved')", query, **options)
+            assert listed(steps(found)[1]) == expected
+
+
+def test_the_ideal_of_subtopics_is_the_greedy_one() -> None:
+    for seed in range(8):
+        qrels, run = diversity_oracle.subtopic_collection(seed)
+        for query, subtopics in qrels.items():
+            found = one(Qrels(qrels), run, "alpha_nDCG@4", query)
+            tables = [
+                list(zip(step["group"], *zip(*listed(step), strict=True), strict=True))
+                for step in steps(found)
+                if step.get("document")
+            ]
+            ideal = diversity_oracle.greedy(subtopics, 0.5, 1, None)
+            for docs in (ideal[:4], run.get(query, [])[:4]):
+                expected = [
+                    (name, rank, doc, subtopics[name][doc])
+                    for name in diversity_oracle.by_name(subtopics)
+                    for rank, doc in enumerate(docs, 1)
+                    if subtopics[name].get(doc, 0) >= 1
+                ]
+                assert expected in tables or not expected
+
+
+def test_the_rank_column_and_the_order_of_the_lines(write: Write) -> None:
+    """Rows of a query are apart; ranks, scores and lines each say another order; a score is broken.
+
+    As in `evaluate`, that is no fault where scores are not asked for.
+    """
+    qrels = write("qrels", "q1 0 a 1\nq1 0 b 2\nq2 0 c 1\nq1 0 c 0\n")
+    lines = ["q1 Q0 a 3 1.5 t", "q1 Q0 b 1 1.0 t", "q2 Q0 c 1 9 t", "q1 Q0 c 2 2.0 t"]
+    run = write("run", "\n".join([*lines, "q1 Q0 d 4 no t", "q1 Q0 e 5 0.5 t", ""]))
+    for order, docs in (("score", "cabe"), ("rank", "bcade"), ("given", "abcde")):
+        options: dict[str, Any] = {"order": order, "errors": "skip"}
+        found = one(qrels, run, "DCG", "q1", **options)
+        assert "".join(each.document for each in found.retrieved) == docs
+        assert [row[1] for row in listed(steps(found)[0])] == list(docs)
+        assert same(found.value, evaluate(qrels, run, "DCG", **options).per_query("DCG")["q1"])
+        left_out = "1 row of the run left out" in said(found)
+        assert left_out == (order == "score")
+        assert left_out == ("left-out" in codes(evaluate(qrels, run, "DCG", **options).notes))
+    with pytest.raises(InputError, match="expected a number as the score") as broken:
+        explain(qrels, run, "DCG", "q1")
+    with pytest.raises(InputError) as other:
+        evaluate(qrels, run, "DCG")
+    assert str(broken.value) == str(other.value)
+
+
+def test_rows_of_the_qrels_left_out_are_said(write: Write) -> None:
+    qrels = write("qrels", "q1 0 a 1\nq2 0 b\n")
+    found = one(qrels, {"q1": ["a"]}, "AP", "q1", errors="skip")
+    assert "1 row of the qrels left out" in said(found)
+
+
+# ---- what is written beside the tables ----------------------------------------------------------
+
+
+def test_what_was_not_judged() -> None:
+    qrels = {"q": {"a": 1, "b": 0, "z": -1}, "r": {"a": 1}}
+    said_of = [
+        ("P@2", ["a", "b", "c"], "Judged: all of the 2 documents retrieved down to rank 2."),
+        ("P@3", ["a", "b", "c"], "Unjudged: 1 of the 3 documents retrieved, at rank 3 (c)."),
+        ("P@1", ["a", "c"], "Judged: the 1 document retrieved down to rank 1."),
+        ("P@9", ["a"], "Judged: the 1 document retrieved."),
+        ("P@1", ["c"], "Unjudged: 1 of the 1 document retrieved, at rank 1 (c)."),
+        ("AP", ["z", "a"], "Judged: all of the 2 documents retrieved."),
+        ("AP", [], "Nothing was retrieved."),
+        ("P@2", ["c", "d", "e"], "Unjudged: 2 of the 2 documents retrieved down to rank 2, at "
+         "ranks 1 (c), 2 (d)."),
+        ("AP", [f"u{i}" for i in range(1, 9)], "Unjudged: 8 of the 8 documents retrieved, at "
+         "ranks 1 (u1), 2 (u2), 3 (u3), 4 (u4), 5 (u5) and 3 more."),
+    ]  # fmt: skip
+    for name, docs, phrase in said_of:
+        found = one(qrels, {"q": docs}, name, "q")
+        assert phrase in said(found)
+        assert same(found.value, evaluate(qrels, {"q": docs}, name).per_query(name)["q"])
+
+
+def test_what_was_dropped() -> None:
+    """The tables have the ranks after that, and a line says so."""
+    qrels, run = {"q": {"a": 1, "b": 0, "z": -1}}, {"q": ["x", "b", "z", "a"]}
+    found = one(qrels, run, "AP", judged_only=True)
+    assert listed(steps(found)[0]) == [(2, "a", 1)]
+    assert "2 of the 4 documents retrieved, at ranks 1 (x), 3 (z)." in said(found)
+    assert "Dropped" not in said(one(qrels, {"q": ["b", "a"]}, "AP", judged_only=True))
+
+
+def test_nothing_by_nothing() -> None:
+    found = one({"q": {"a": 0}}, {"q": ["a"]}, "nDCG")
+    assert found.value == 0
+    assert "0 / 0 counts as 0: in nDCG." in said(found)
+    assert last_line(str(found)) == "nDCG = A / B = 0 / 0 = 0.0"
+    assert "0 / 0" not in said(one({"q": {"a": 1}}, {"q": []}, "nDCG"))
+
+
+def test_infinite_scores_are_json() -> None:
+    infinite = float("inf")
+    run = {"q": {"a": infinite, "b": 1.5, "c": -infinite}}
+    found = one({"q": {"a": 1}}, run, "AP")
+    document = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [row["score"] for row in document["retrieved"]] == ["inf", 1.5, "-inf"]
+    assert [row.score for row in found.retrieved] == [infinite, 1.5, -infinite]
+
+
+def test_a_text_is_explained_and_has_no_difference() -> None:
+    qrels, run = {"q": {"a": 2, "b": 0}}, {"q": ["b", "x", "a"]}
+    found = one(qrels, run, "RelString@3")
+    assert found.value == "0-2"
+    assert last_line(str(found)).endswith(" = 0-2")
+    assert last_line(str(one(qrels, {"q": []}, "RelString"))).endswith(" = (empty)")
+    for query in ("q", None):
+        with pytest.raises(MeasureError, match="RelString@3 is a string: two of them have no diff"):
+            explain({**qrels, "r": {"a": 1}}, [run, run], "RelString@3", query)
+
+
+# ---- which explanation -------------------------------------------------------------------------
+
+TWO = {"q1": {"a": 1, "b": 0}, "query two": {"a": 1}}
+
+
+def test_without_a_query_the_mean_is_explained() -> None:
+    assert isinstance(explain(TWO, {"q1": ["a"]}, "AP"), MeanExplanation)
+    assert isinstance(explain(TWO, {"q1": ["a"]}, "AP", queries="both"), MeanExplanation)
+    assert one({"q1": {"a": 1}}, {"q1": ["a"]}).query == "q1"
+    assert one({"q1": {"a": 1}}, [{"q1": ["a"]}]).query == "q1", "a list of one run"
+
+
+def test_of_a_geometric_mean_the_ratio_of_a_query_is_said() -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
+    old = {"q1": ["a"], "q2": [*(f"d{i}" for i in range(9)), "a"]}  # AP 1, 1/10
+    new = {"q1": ["x", "a"], "q2": [*(f"d{i}" for i in range(49)), "a"]}  # 1/2, 1/50
+    runs = {"old": old, "new": new}
+    notes = pair(qrels, runs, "GMAP", "q1").tables()[0].notes
+    assert any(f"= -{math.log(2):.6f}, a ratio of 0.5000." in note for note in notes)
+    assert not any("a ratio of" in note for note in pair(qrels, runs, "AP", "q1").tables()[0].notes)
+
+
+def test_what_cannot_be_explained_is_refused() -> None:
+    run = {"q1": ["a"]}
+    with pytest.raises(OptionError, match="3 runs: one is explained, or the difference of two"):
+        explain(TWO, [run, run, run], "AP", "q1")
+    with pytest.raises(MeasureError, match="one measure is explained at a time: for example AP"):
+        explain(TWO, run, "AP RR", "q1")
+    with pytest.raises(MeasureError, match="nDCGG"):
+        explain(TWO, run, "nDCGG@10", "q1")
+    with pytest.raises(InputError, match=r"no query 'query too'\nDid you mean 'query two'\?"):
+        explain(TWO, run, "AP", "query too")
+    with pytest.raises(InputError, match="They have 2 queries, the first is 'q1'"):
+        explain(TWO, run, "AP", "x" * 9999)
+    with pytest.raises(OptionError, match="queries='both' has no effect where one query"):
+        explain(TWO, run, "AP", "q1", queries="both")
+    with pytest.raises(OptionError, match="queries='all' is not known"):
+        explain(TWO, run, "AP", queries="all")  # type: ignore[arg-type] # a mistake
+    with pytest.raises(OptionError, match="errors='no' is not known"):
+        explain(TWO, run, "AP", "q1", errors="no")  # type: ignore[arg-type] # a mistake
+    for query in ("q1", None):
+        for options in ({"ties": "up"}, {"depth": 0}, {"order": "given", "ties": "best"}):
+            with pytest.raises(OptionError):
+                explain(TWO, run, "AP", query, **options)
+
+
+def test_wrong_options_and_queries() -> None:
+    options = [option.name for option in fields(Judging)]
+    known = ", ".join(["errors", "columns", *options])
+    wrong: list[dict[str, Any]] = [{"tie": "best"}, {"bounds": True}]
+    for query in ("q1", None):
+        for option in wrong:
+            name = next(iter(option))
+            with pytest.raises(TypeError) as refused:
+                explain(TWO, {"q1": ["a"]}, "AP", query, **option)
+            said, _, options_said = str(refused.value).partition("; its options are ")
+            assert said == f"explain() got an unexpected keyword argument {name!r}"
+            assert options_said.startswith(f"{known}, ")
+            assert options_said.endswith(", progress")
+    queries: list[Any] = [b"q1", ["q1"], True, 1.0]
+    for query in queries:
+        with pytest.raises(OptionError, match=r"query=.*: a query id is a string or a whole"):
+            explain(TWO, {"q1": ["a"]}, "AP", query)
+    numbered = {1: {"a": 1}, 2: {"a": 1}}
+    assert explain(numbered, {1: ["a"]}, "AP", 1).query == "1"  # type: ignore[union-attr]
+
+
+# ---- tables and data ----------------------------------------------------------------------------
+
+
+def test_long_tables_are_cut_in_the_middle_and_say_so() -> None:
+    docs = [f"d{i:02}" for i in range(60)]
+    found = one({"q": dict.fromkeys(docs, 1)}, {"q": docs}, "DCG")
+
+    def shown(n_rows: int | None) -> list[str]:
+        return [row[1] for row in found.tables(limit=n_rows)[0].rows]
+
+    assert shown(None) == docs
+    assert shown(60) == shown(59) == docs, "a row in the place of one would save nothing"
+    assert (
+        shown(20)
+        == [*docs[:18], "(40 more)", *docs[-2:]]
+        == [row[1] for row in found.tables()[0].rows]
+    )
+    assert shown(4) == ["d00", "d01", "(56 more)", "d58", "d59"]
+    assert shown(3) == ["d00", "d01", "(57 more)", "d59"]
+    assert shown(1) == ["d00", "(59 more)"]
+    two = pair({"q": dict.fromkeys(docs, 1)}, [{"q": docs}, {"q": docs[::-1]}], "DCG")
+    assert len(two.tables(limit=None)[0].rows) == len(two.parts) == 60
+    assert "59 more documents make a difference." in two.tables(limit=1)[0].notes
+    assert "1 more document makes a difference." in two.tables(limit=59)[0].notes
+    for wrong in (0, -1, 1.5, True, "all"):
+        for each in (found, two):
+            with pytest.raises(OptionError, match="expected a number of rows, 1 or more"):
+                each.tables(limit=wrong)  # type: ignore[arg-type] # a mistake
+
+
+def plain_values(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(type(key) is str and plain_values(one) for key, one in value.items())
+    if isinstance(value, list):
+        return all(map(plain_values, value))
+    return value is None or type(value) in (str, int, float, bool)
+
+
+def test_the_sum_can_be_repeated_from_json(demo_folder: Path) -> None:
+    """Nothing but what json.loads returns, and the formula of the last step."""
+    files = demo_folder / "demo/qrels.txt", demo_folder / "demo/dense.run"
+    for name in ("nDCG@10", "AP", "RBP", "ERR@10", "F@5"):
+        found = one(*files, name, "q17")
+        assert plain_values(found.to_dict())
+        read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert read["complete"]
+        numbers = {}
+        for step in read["steps"][:-1]:
+            if "symbol" in step:
+                numbers[step["symbol"]] = step["value"]
+                continue
+            columns = {column["name"]: column["values"] for column in step["columns"]}
+            for total in step["totals"]:
+                value = len(step["rank"]) if not total["column"] else 0.0
+                for i, term in enumerate(columns.get(total["column"], [])):
+                    value += term
+                    assert same(value, total["running"][i])
+                assert [value] == total["values"]
+                numbers[total["symbol"]] = value
+        last = read["steps"][-1]
+        again = eval(last["words"].replace("^", "**"), {"__builtins__": {}}, numbers)  # noqa: S307 - ours
+        assert again == pytest.approx(read["value"], rel=1e-15)
+        if name not in ("F@5", "RBP"):  # of which constants are shown with ten digits
+            assert same(again, read["value"])
+
+
+def test_separated_values_read_back() -> None:
+    qrels, run = {'q,"1"': {"a\nb": 3, "c\td": 1}}, {'q,"1"': ["c\td", "x", "a\nb"]}
+    found = one(qrels, run, "nDCG")
+    for delimiter in ",\t":
+        text = found.to_csv() if delimiter == "," else found.to_tsv()
+        read = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+        assert {row["query_id"] for row in read} == {'q,"1"'}
+        assert float(read[-1]["value"]) == found.value
+        assert read[-1]["step"] == "nDCG"
+        table = steps(found)[0]
+        cells = [row for row in read if row["table"] == table["table"]]
+        gains = [row for row in cells if row["document"]]
+        assert [(int(row["rank"]), row["document"], row["grade"]) for row in gains] == [
+            (1, "c\td", "1"),
+            (2, "x", ""),
+            (3, "a\nb", "3"),
+        ]
+        assert [float(row["gain"]) for row in gains] == [1, 0, 3]
+        assert [row["step"] for row in cells if not row["document"]] == ["A"]
+    two = pair(qrels, [run, {'q,"1"': ["a\nb"]}], "nDCG")
+    read = list(csv.DictReader(io.StringIO(two.to_csv(), newline="")))
+    assert [row["document"] for row in read] == [part.document for part in two.parts]
+    assert [float(row["change"]) for row in read] == [part.change for part in two.parts]
+    assert plain_values(two.to_dict())
+    assert json.loads(json.dumps(two.to_dict()))["difference"] == two.difference
+
+
+# ---- hostile ids --------------------------------------------------------------------------------
+
+HOSTILE = [
+    "<b>bold</b>",
+    "a|b",
+    "&amp;",
+    "line\nbreak",
+    "\x1b[31mred",
+    "$x_1$",
+    '"quoted"',
+    "\u202eright to left",
+    "{brace}%",
+    "x" * 10_000,
+    "*star*`tick`",
+    "\\input{file}",
+]
+TAGS = {"p", "table", "thead", "tbody", "tr", "th", "td", "div", "strong"}
+
+
+class Tags(HTMLParser):
+    """The tags and the texts of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.data: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.seen.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.data.append(data)
+
+
+def hostile(write: Write) -> list[str]:
+    """Return the paths of judgments and two runs in which every id is hostile."""
+    judged = {doc: i % 4 for i, doc in enumerate(HOSTILE[::-1])}
+    query = HOSTILE[0] + "|" + HOSTILE[3] + HOSTILE[4]
+    scores = {doc: float(-i // 2) for i, doc in enumerate([*HOSTILE, "un|judged\n<i>"])}
+    swapped = {doc: -score for doc, score in scores.items()}
+    return [
+        write("qrels.json", json.dumps({query: judged, "q": {"a": 1}})),
+        write("<b>a|$&.json", json.dumps({query: scores})),
+        write("b_{}.json", json.dumps({query: swapped})),
+        query,
+    ]
+
+
+def holds_no_markup(shown: Mapping[str, str]) -> None:
+    assert all(line.isprintable() for line in shown["table"].split("\n"))
+    tags = Tags()
+    tags.feed(shown["html"])
+    assert tags.seen <= TAGS | {"html", "head", "meta", "title", "style", "body"}
+    assert any("<b>bold</b>" in part for part in tags.data)
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(shown["markdown"])
+    inline = {child.type for token in tokens for child in token.children or ()}
+    assert inline <= {"text", "softbreak", "text_special"}
+    assert "html_block" not in {token.type for token in tokens}
+
+
+@pytest.mark.parametrize(("n_runs", "name"), [(1, "nDCG@10"), (2, "RR")])
+def test_nothing_in_an_id_is_markup(n_runs: int, name: str, write: Write) -> None:
+    *files, query = hostile(write)
+    arguments = [*files[: n_runs + 1], "--query", query, "-m", name, "--limit", "all"]
+    shown = {}
+    for form in ("table", "html", "markdown", "latex", "csv", "tsv", "json"):
+        done = cranfield(*arguments, "--format", form)
+        assert done.exit_code == 0, done.output
+        shown[form] = done.stdout
+    holds_no_markup(shown)
+    assert "\\input{" not in shown["latex"]
+    assert "$x" not in shown["latex"].replace("\\$x", "")
+    assert json.loads(shown["json"])["query"] == query
+    for form, delimiter in (("csv", ","), ("tsv", "\t")):
+        read = list(csv.reader(io.StringIO(shown[form], newline=""), delimiter=delimiter))
+        assert len({len(row) for row in read}) == 1
+
+
+def test_nothing_in_the_name_of_a_group_is_markup() -> None:
+    judged = {doc: i % 2 for i, doc in enumerate(HOSTILE)}
+    qrels = Qrels({HOSTILE[3]: dict.fromkeys(HOSTILE[:6], judged)})
+    tables = one(qrels, {HOSTILE[3]: HOSTILE[::2]}, "alpha_nDCG").tables()
+    forms = {"table": text, "html": to_html, "markdown": to_markdown}
+    holds_no_markup({form: "\n".join(map(shown, tables)) for form, shown in forms.items()})
+
+
+def test_bytes_that_are_no_text_are_escaped(write: Write) -> None:
+    files = write("qrels", b"q\xff 0 d\xfe 1\nq2 0 a 1\n"), write("run", b"q\xff Q0 d\xfe 1 1 t\n")
+    query = b"q\xff".decode(errors="surrogateescape")
+    done = cranfield(*files, "--query", query, "-m", "AP")
+    assert done.exit_code == 0
+    assert "d\\udcfe" in done.stdout
+    done = cranfield(*files, "--query", query, "-m", "AP", "--format", "json")
+    assert json.loads(done.stdout)["retrieved"][0]["document"] == "d\udcfe"
+
+
+def test_a_query_whose_documents_are_spelled_otherwise_is_explained_and_told() -> None:
+    qrels, run = {"q1": {"d1": 1}, "q2": {"D2": 1}}, {"q1": ["d1"], "q2": ["d2"]}
+    found = explain(qrels, run, "AP", "q2")
+    assert isinstance(found, Explanation)
+    assert found.value == evaluate(qrels, run, "AP").per_query("AP")["q2"] == 0
+    assert "the run has 'd2', the qrels 'D2'" in sentence(found.notes, "spelling")
+
+
+def test_what_is_missing_is_named_and_the_ideal_knows_the_ranks_of_the_run() -> None:
+    qrels = {"q": {"a": 1, "b": 3, "c": 2, "d": 0, "e": 1}}
+    found = explain(qrels, {"q": ["x", "e", "b"]}, "nDCG", "q")
+    assert isinstance(found, Explanation)
+    assert (found.n_relevant, found.missing) == (4, [("c", 2), ("a", 1)])
+    assert "Relevant (with their grades) and not retrieved: 2 of 4: c (2), a (1)." in str(found)
+    ideal = found.tables()[1]
+    column = ideal.header.index("rank in run")
+    assert [(row[1], row[column]) for row in ideal.rows] == [
+        *(("b", "3"), ("c", "-"), ("e", "2"), ("a", "-"))
+    ]
+    above = explain(qrels, {"q": ["x", "e", "b"]}, "AP(rel=2)", "q")
+    assert isinstance(above, Explanation)
+    assert (above.n_relevant, above.missing) == (2, [("c", 2)])
+
+
+def test_ranks_before_documents_were_dropped_are_not_beside_the_ideal_ranking() -> None:
+    judgments, run = {"q": {"a": 2, "b": 1}}, {"q": {"b": 3.0, "unjudged": 2.0, "a": 1.0}}
+    assert "rank in run" in str(explain(judgments, run, "nDCG", "q"))
+    assert "rank in run" not in str(explain(judgments, run, "nDCG", "q", judged_only=True))
+
+
+@pytest.mark.parametrize("options", [{}, {"order": "rank"}, {"order": "given"}, {"ties": "best"}])
+@pytest.mark.parametrize("measure", ["AP", "EEL", "RBP"])
+def test_a_query_that_a_run_file_does_not_have_scores_as_in_evaluate(
+    write: Write, measure: str, options: dict[str, Any]
+) -> None:
+    qrels = write("qrels", "q1 0 a 1\nq2 0 b 1\n")
+    run = write("run", "q1 Q0 a 1 2.0 t\nq1 Q0 b 2 1.0 t\n")
+    found = one(qrels, run, measure, "q2", **options)
+    assert same(found.value, evaluate(qrels, run, measure, **options).per_query(measure)["q2"])
+    assert found.retrieved == []
+    assert "Nothing was retrieved." in said(found)

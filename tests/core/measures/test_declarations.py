@@ -1,0 +1,183 @@
+"""Declarations of measures: what is refused, how they are pickled, and without docstrings."""
+
+import copy
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from helpers.folders import ROOT
+from helpers.profile import some_of
+
+from cranfield import MeasureError, Names, Traits, definitions, measure, parse
+from cranfield.measures import registry
+
+SAID = "Something.\n\nFormula: 1\nSource: this test\n"
+
+
+def declare(name: Any = "Declared", **known: Any) -> None:
+    def kernel(judged: Any) -> Any:
+        return judged.n_retrieved
+
+    kernel.__doc__ = SAID
+    measure(name, **known)(kernel)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"names": (3,)},
+        {"names": ("a b",)},
+        {"names": ("a@5",)},
+        {"names": ("a,b",)},
+        {"names": ("a;b",)},
+        {"names": ("hit-rate",)},  # of Success, except for the hyphen
+        {"names": ("f(x)",)},
+        {"names": ("a-l2",)},
+        {"names": ("",)},
+        {"names": Names(variants={"a b": {}})},
+        {"traits": "by_grade"},
+        {"aggregation": "median"},
+        {"range": 3},
+        {"range": (0,)},
+        {"range": (1, 0)},
+        {"range": ("0", "1")},
+        {"higher_is_better": "yes"},
+        {"perfect": 3},
+        {"perfect_cut": None},
+    ],
+    ids=lambda known: next(iter(known)),
+)
+def test_an_argument_that_is_none_is_refused(known: dict[str, Any]) -> None:
+    with pytest.raises(MeasureError, match=r"@measure\('Declared'\)"):
+        declare(**known)
+    assert "Declared" not in registry.DEFINITIONS
+    assert not {"x", "xyz", "a b"} & registry.VARIANTS.keys()
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"bounds": "foo"},
+        {"linear": "foo"},
+        {"by_grade": "foo"},
+        {"takes_groups": "foo"},
+        {"of_sets": "yes"},
+        {"fractions": 3},
+        {"fractions": True},
+        {"takes_cost": "foo"},
+        {"averages_ties": None},
+        {"fits": "foo"},
+    ],
+    ids=str,
+)
+def test_a_trait_that_is_none_is_refused(known: dict[str, Any]) -> None:
+    with pytest.raises(MeasureError, match=next(iter(known))):
+        Traits(**known)
+
+
+@pytest.mark.parametrize("names", ["xyz", 3, None])
+def test_a_text_is_no_list_of_names(names: Any) -> None:
+    """Each of its letters would be one."""
+    for declared in (Names, lambda names: declare(names=names)):
+        with pytest.raises(MeasureError, match=f"names={names!r}"):
+            declared(names)
+
+
+@pytest.mark.parametrize("text", ["nDCG", "CWL", "AP", "RelString"])
+def test_a_definition_is_pickled_by_its_name(text: str) -> None:
+    one = parse(f"{text}@5" if parse(text).definition.cutoff == "required" else text).definition
+    assert pickle.loads(pickle.dumps(one)) is one  # noqa: S301 - made here
+    assert copy.copy(one) is one
+    assert copy.deepcopy(one) is one
+    assert copy.deepcopy({"of": [one]})["of"] == [one]
+
+
+def test_every_definition_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(definitions())) == definitions()  # noqa: S301 - made here
+
+
+OF_OTHERS = """
+import pickle, sys
+measure = pickle.loads(bytes.fromhex(sys.argv[1]))
+print(measure, measure({"a": 1}, ["a", "b"]))
+"""
+
+
+def test_a_measure_of_a_module_is_known_to_other_processes() -> None:
+    sys.modules.pop("helpers.own_measure", None)
+    importlib.import_module("helpers.own_measure")  # which declares it, for this test alone
+    text = pickle.dumps(parse("OwnFirst")).hex()
+    for folder, status in ((ROOT / "tests", 0), (ROOT, 1)):
+        paths = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": paths}
+        done = subprocess.run(
+            [sys.executable, "-c", OF_OTHERS, text], env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == status
+        if status == 0:
+            assert done.stdout == "OwnFirst 1.0\n"
+        else:
+            assert "declare measures for other processes in a module" in done.stderr
+
+
+def test_a_definition_that_another_has_replaced_is_not_pickled() -> None:
+    """Its name would give the other one."""
+    declare("PickledOnce")
+    before = parse("PickledOnce").definition
+    declare("PickledOnce")
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(before)
+    assert copy.copy(before) is before
+
+
+def python(*arguments: str) -> str:
+    """Run Python without docstrings; return what it prints."""
+    # Files of bytecode without docstrings would be of use to nobody.
+    found = subprocess.run(
+        [sys.executable, "-B", "-OO", *arguments], capture_output=True, text=True, check=True
+    )
+    return found.stdout
+
+
+@pytest.mark.parametrize("arguments", [(), ("nDCG", "CWL")], ids=["all", "some"])
+def test_without_docstrings_the_catalogue_says_so(arguments: tuple[str, ...]) -> None:
+    shown = python("-m", "cranfield", "measures", *arguments)
+    assert shown.count("-OO") == 1
+    assert "Formula" not in shown
+    assert "()" not in shown
+
+
+def test_without_docstrings_an_explanation_has_no_empty_formula() -> None:
+    shown = python("-m", "cranfield", "explain", "--grades", "3 0 1", "-m", "AP")
+    assert "()" not in shown
+    assert f"AP = A / B = {1 + 2 / 3:.6f} / 2" in shown
+    assert "AP: its formula and its source are missing here (python -OO, or" in shown
+
+
+PAGES = ("-h", "--help", "evaluate -h", "evaluate --help", "figure -h", "figure spread -h")
+
+
+# Some, as each starts a process.
+@pytest.mark.parametrize("command", some_of(PAGES))
+def test_without_docstrings_the_help_says_so(command: str) -> None:
+    shown = python("-m", "cranfield", *command.split())
+    assert shown.count("(python -OO, or PYTHONOPTIMIZE=2, takes documentation away.") == 1
+
+
+OWN = """
+from cranfield import evaluate, explain, measure
+@measure("Own", names=("own_one",))
+def own(judged):
+    '''Gone.'''
+    return judged.n_relevant() * 1.0
+print(evaluate({"q": {"a": 1}}, {"q": ["a"]}, "own_one")["Own"])
+print(explain({"q": {"a": 1}}, {"q": ["a"]}, "Own").to_dict()["formula"] == "")
+"""
+
+
+def test_without_docstrings_a_measure_of_ones_own_works() -> None:
+    assert python("-c", OWN).split() == ["1.0", "True"]

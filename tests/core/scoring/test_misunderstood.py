@@ -1,0 +1,213 @@
+"""What newcomers type who have clicks in frames, or lists of lists: taken, or answered."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import cranfield
+from cranfield import (
+    AP,
+    Explanation,
+    InputError,
+    MeasureError,
+    OptionError,
+    Qrels,
+    Run,
+    compare,
+    evaluate,
+    explain,
+    nDCG,
+)
+from cranfield.cli import cli
+
+CLICKS = pd.DataFrame({"user": ["u1", "u2"], "item": ["a", "b"]})
+RECS = pd.DataFrame({"member": ["u1", "u2"], "sku": ["x", "b"], "guess": [0.4, 0.5]})
+USUAL = RECS.rename(columns={"member": "user", "sku": "item", "guess": "score"})
+STATED = {"query_id": "member", "doc_id": "sku", "score": "guess"}
+ACTUAL, PREDICTED = [[1, 3], [2]], [[3, 9, 1], [9, 2]]
+
+
+# ---- columns ------------------------------------------------------------------------------------
+
+
+def test_the_error_shows_columns_of_its_side_in_a_form_that_every_call_takes() -> None:
+    with pytest.raises(InputError) as caught:
+        evaluate(CLICKS, RECS, "RR")
+    assert "columns={'run': {'query_id': ..., 'doc_id': ..., 'score': ...}}" in str(caught.value)
+    assert evaluate(CLICKS, RECS, "RR", columns={"run": STATED})["RR"] == 1 / 2
+    nested: Any = {"run": STATED}
+    assert evaluate(CLICKS, Run(RECS, columns=nested), "RR")["RR"] == 1 / 2
+    mine: Any = {"qrels": {"query_id": "member", "doc_id": "sku", "relevance": None}}
+    assert len(Qrels(RECS, columns=mine)) == 2
+
+
+def test_columns_of_the_run_alone_are_said_whole() -> None:
+    with pytest.raises(InputError) as caught:
+        evaluate(CLICKS, RECS, "RR", columns=STATED)
+    said = "columns={'run': {'query_id': 'member', 'doc_id': 'sku', ...}}"
+    assert said in str(caught.value.hint)
+    assert "--run-columns query_id=member,doc_id=sku," in str(caught.value.hint)
+
+
+def test_runs_with_columns_of_their_own_are_read_by_themselves(tmp_path: Path) -> None:
+    usual, own, clicks = (tmp_path / name for name in ("usual.csv", "own.csv", "clicks.csv"))
+    for frame, path in ((USUAL, usual), (RECS, own), (CLICKS, clicks)):
+        frame.to_csv(path, index=False)
+    typed = "query_id=member,doc_id=sku,score=guess"
+    done = CliRunner().invoke(
+        cli, ["evaluate", str(clicks), str(usual), str(own), "-m", "RR", "--run-columns", typed]
+    )
+    assert done.exit_code != 0
+    assert f"cranfield convert IN OUT --columns {typed}" in done.stderr
+    out = str(tmp_path / "converted.csv")
+    assert not CliRunner().invoke(cli, ["convert", str(own), out, "--columns", typed]).exit_code
+    done = CliRunner().invoke(cli, ["evaluate", str(clicks), str(usual), out, "-m", "RR"])
+    assert done.exit_code == 0, done.stderr
+
+
+def test_a_name_is_a_text() -> None:
+    with pytest.raises(OptionError, match="columns="):
+        Run(RECS, STATED)  # type: ignore[arg-type]
+
+
+def test_ids_that_became_fractions() -> None:
+    with pytest.raises(InputError) as caught:
+        evaluate(CLICKS.assign(user=[1.0, np.nan]), USUAL, "RR")
+    assert "['user'].astype('Int64')" in str(caught.value.hint)
+
+
+def test_labels_may_be_a_column_with_an_index() -> None:
+    labels = pd.Series(["old", "new"], index=["u1", "u2"], name="kind")
+    for given, label in ((labels, "kind"), (labels.rename(None), "slice")):
+        found = evaluate(CLICKS, USUAL, "RR", slices=given)
+        assert [(one, name) for one, name, _ in found.slices] == [(label, "old"), (label, "new")]
+        assert found.slice("new")["RR"] == 1
+
+
+# ---- lists --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: AP(ACTUAL, PREDICTED), "evaluate(actual, predicted, 'AP')"),
+        (lambda: (AP @ 5)(ACTUAL, PREDICTED), "evaluate(actual, predicted, 'AP@5')"),
+        (lambda: explain(ACTUAL[0], PREDICTED[0], "AP"), "explain([qrels], [run], ...)"),
+        (lambda: evaluate(["a", "b"], ["b"], "AP"), "evaluate([qrels], [runs], ...)"),
+        (lambda: evaluate([3, 2, 0, 1], "nDCG"), "evaluate(*grades([3, 2, 0, 1]), 'nDCG')"),
+        (lambda: explain([3, 2, 0, 1], "nDCG"), "explain(*grades([3, 2, 0, 1]), 'nDCG')"),
+    ],
+)
+def test_one_list_or_several(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert said in str(caught.value.hint)
+
+
+def test_what_they_are_told_works() -> None:
+    assert evaluate(ACTUAL, PREDICTED, "AP")["AP"] == ((1 + 2 / 3) / 2 + 1 / 2) / 2
+    found = explain([ACTUAL[0]], [PREDICTED[0]], "AP")
+    assert isinstance(found, Explanation)
+    assert found.value == (1 + 2 / 3) / 2
+    assert AP(ACTUAL[0], PREDICTED[0]) == (1 + 2 / 3) / 2
+
+
+def test_a_query_in_the_place_of_the_measure() -> None:
+    with pytest.raises(MeasureError, match="qrels, run, measure, query"):
+        explain(ACTUAL, PREDICTED, "1", "AP")
+
+
+@pytest.mark.parametrize("verb", [evaluate, compare, cranfield.gate])
+def test_several_runs_are_one_argument(verb: Any) -> None:
+    with pytest.raises(TypeError, match=rf"{verb.__name__}\(qrels, \[one, other\], \.\.\.\)"):
+        verb(CLICKS, USUAL, USUAL, "RR")
+
+
+@pytest.mark.parametrize("run", [USUAL, Run({"q": ["a"]}), {"q": ["a"]}])
+def test_a_run_in_the_place_of_measures(run: Any) -> None:
+    for verb in (evaluate, explain):
+        with pytest.raises(MeasureError, match="several runs in one list"):
+            verb(CLICKS, USUAL, run)
+
+
+def test_a_list_of_ids_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("[1, 3, 5]")
+    with pytest.raises(InputError) as caught:
+        evaluate(path, path, "AP")
+    assert "[[1, 3, 5]]" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("listed", ["[3, 2, 0, 1]", "[3,2,0,1]", "q1: [3 2 0 1]"])
+def test_grades_with_brackets(listed: str) -> None:
+    done = CliRunner().invoke(
+        cli, ["evaluate", "--grades", listed, "-m", "nDCG", "--format", "json"]
+    )
+    assert done.exit_code == 0, done.stderr
+    assert f"{nDCG([3, 2, 0, 1])!r}" in done.stdout
+
+
+# ---- names --------------------------------------------------------------------------------------
+
+
+def test_to_import_the_package_still_loads_no_measure() -> None:
+    code = "import sys, cranfield; assert not any('measures' in name for name in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["apk", "mapk"])
+def test_ml_metrics_names(name: str) -> None:
+    with pytest.raises(AttributeError, match=r"AP\(over='reachable'\)@k"):
+        getattr(cranfield, name)
+    with pytest.raises(MeasureError, match=r"AP\(over='reachable'\)@k"):
+        evaluate(ACTUAL, PREDICTED, f"{name}@2")
+
+
+def test_help_says_how_a_measure_is_called() -> None:
+    page = " ".join(str(AP.__doc__).split())
+    assert "AP(['d1', 'd3'], ['d3', 'd2'])" in page
+    assert "(AP@5)(truth, ranking)" in page
+    assert AP(["d1", "d3"], ["d3", "d2"]) == 1 / 2
+    assert "(P@5)(['d1', 'd3'], ['d3', 'd2'])" in " ".join(str(cranfield.P.__doc__).split())
+
+
+# ---- families -----------------------------------------------------------------------------------
+
+
+def _family(**options: Any) -> list[tuple[int | None, str]]:
+    old = {f"q{i}": 0.2 for i in range(12)}
+    new = {f"q{i}": 0.2 + 0.01 * (i + 1) * (1 if i < 10 else -1) for i in range(12)}
+    given = {name: {"AP": one, "RR": one, "P@1": one} for name, one in (("a", old), ("b", new))}
+    found = compare(given, **options)
+    return [(one.count, one.text) for one in found.notes if one.code == "family"]
+
+
+def test_corrections_are_within_a_measure_and_that_is_said() -> None:
+    ((count, text),) = _family()
+    assert count == 3
+    each = compare({"a": {"q": 1.0}, "b": {"q": 0.0}}).notes
+    assert "family" not in {note.code for note in each}  # one measure
+    assert not _family(family="all")
+    assert not _family(correction="none")
+    assert "--family all" in text
+
+
+def test_what_all_together_would_leave_is_what_it_leaves() -> None:
+    old = {f"q{i}": 0.1 for i in range(8)}
+    sure = {f"q{i}": 0.1 + 0.1 * (i + 1) for i in range(8)}  # p = 2 / 2^8
+    less = {**sure, "q0": 0.0, "q1": 0.0}
+    given = {"a": {"AP": old, "RR": old, "P@1": old}, "b": {"AP": sure, "RR": less, "P@1": less}}
+    alone, together = compare(given), compare(given, family="all")
+    marked, left = (
+        sum(one["b"].verdict is not None for one in found.results) for found in (alone, together)
+    )
+    (note,) = [note for note in alone.notes if note.code == "family"]
+    assert 0 < left < marked
+    assert f"keeps {left} of {marked} marks" in note.text

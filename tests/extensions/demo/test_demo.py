@@ -1,0 +1,61 @@
+"""The demonstration: what the command prints and saves, and whether the collection is sound."""
+
+import os
+from pathlib import Path
+
+import pytest
+from helpers.commands import invoke, run, run_bytes
+from transcripts import on_terminal, plain
+
+import cranfield
+from cranfield import demo, evaluate
+
+
+def test_the_demonstration_is_saved_by_a_file_url(tmp_path: Path) -> None:
+    done = invoke("demo", "--save", (tmp_path / "demo folder").as_uri())
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "demo folder" / "qrels.txt").is_file()
+
+
+def test_the_demonstration(tmp_path: Path) -> None:
+    status, seen = on_terminal("demo")
+    assert status == 0
+    lines = plain(seen).splitlines()
+    assert [line.split()[0] for line in lines[2:6]] == ["bm25", "tfidf", "dense", "fusion"]
+    beside = " ".join(" ".join(lines).split())  # they are folded to the terminal's width
+    assert "Seen: for 40 questions" in beside
+    assert "Next: `cranfield demo --save demo`" in beside
+    scores = evaluate(str(demo.QRELS), str(demo.RUNS[2]), "nDCG@10")
+    assert f"(nDCG@10 {scores['nDCG@10']:.3f};" in beside
+    done = run("demo", "--save", "demo", cwd=tmp_path)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 8
+    assert (tmp_path / "demo" / "qrels.txt").read_bytes() == demo.QRELS.read_bytes()
+    (tmp_path / "file").write_text("")
+    assert run("demo", "--save", "file", cwd=tmp_path).returncode == 2
+    (tmp_path / "half" / "bm25.run").mkdir(parents=True)
+    refused = run("demo", "--save", "half", cwd=tmp_path)
+    place = os.path.join("half", "bm25.run")
+    assert refused.stderr == f"Error: {place}: cannot be written: it is a directory\n"
+    refused = run("demo", "--save", os.path.join("file", "folder"), cwd=tmp_path)
+    assert refused.stderr.startswith(f"Error: {os.path.join('file', 'folder')}: cannot read or")
+
+
+def test_the_demonstration_collection_is_sound() -> None:
+    """Every query has a best answer; everything that is in a top 10 is judged."""
+    qrels = cranfield.read_qrels(demo.QRELS)
+    assert qrels.query_ids == sorted(demo.queries())
+    assert set(qrels.grade.tolist()) == {0, 1, 2, 3}
+    systems = evaluate(qrels, [str(path) for path in demo.RUNS], "Judged@10 nDCG@10 NumRel(rel=3)")
+    assert list(systems) == ["bm25", "tfidf", "dense", "fusion"]
+    for scores in systems.values():
+        assert scores["Judged@10"] == 1
+        assert scores.counts.without_relevant == 0
+        assert min(scores.per_query("NumRel(rel=3)").values()) >= 1
+    assert len({scores["nDCG@10"] for scores in systems.values()}) == 4
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_other_encodings_than_utf8(encoding: str) -> None:
+    done = run_bytes("demo", encoding=encoding)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,0 +1,49 @@
+"""What the page on judging more says of how many judgments each way of choosing takes."""
+
+import re
+from pathlib import Path
+
+import pytest
+from helpers.folders import DOCS
+from judging_simulation import SEED, Simulation, Tau, relevant_of, systems, until_tau
+
+PAGE = DOCS / "how-to" / "judging-more.md"
+pytestmark = pytest.mark.more
+
+
+def _stated() -> dict[str, list[list[float]]]:
+    """Return the numbers of each row of the page's table: {way: [[mean, least, most], ...]}."""
+    text = PAGE.read_text("utf-8").partition("### How many judgments")[2]
+    rows = re.findall(r"^\| `([\w-]+)` \|(.*)\|$", text, re.M)
+    return {
+        way: [
+            [float(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", cell)]
+            for cell in cells.split("|")
+        ]
+        for way, cells in rows
+    }
+
+
+@pytest.fixture(scope="module")
+def simulated(data: Path) -> tuple[Simulation, Tau]:
+    qrels, runs = systems(data / "dl19")
+    return Simulation(qrels, runs), Tau(qrels, runs)
+
+
+@pytest.mark.parametrize("way", ["depth", "fusion", "rbp"])
+def test_ways_without_chance_take_as_many_as_stated(
+    way: str, simulated: tuple[Simulation, Tau]
+) -> None:
+    one, tau = simulated
+    needed = until_tau(one, tau, way, SEED)
+    found = [needed["nDCG@10"], needed["AP"], relevant_of(one, way, SEED)]
+    assert [[n] for n in found] == _stated()[way][:3]
+
+
+@pytest.mark.parametrize("way", ["chance", "move-to-front"])
+def test_draws_are_within_what_is_stated(way: str, simulated: tuple[Simulation, Tau]) -> None:
+    one, tau = simulated
+    needed = until_tau(one, tau, way, SEED + 3)
+    found = [needed["nDCG@10"], needed["AP"], relevant_of(one, way, SEED + 3)]
+    for n, (_, least, most) in zip(found, _stated()[way][:3], strict=True):
+        assert least <= n <= most

@@ -1,0 +1,92 @@
+"""How many queries a gate needs, in Python and as a command."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from helpers.gates import differing
+from helpers.notes import codes
+
+from cranfield import queries_needed
+from cranfield.cli import cli
+from cranfield.comparison.noninferiority import Question, hold
+from cranfield.comparison.settings import GateSettings
+
+# What is reported of a verdict is asserted by its code, where it matters.
+pytestmark = pytest.mark.filterwarnings("ignore::cranfield.errors.CranfieldWarning")
+
+
+def test_how_often_systems_pass() -> None:
+    """As good as the baseline: with the power stated; at the margin: alpha."""
+    n, chance = queries_needed(margin=0.3, sd=1), np.random.default_rng(11)
+    for mean, rate in ((0.0, 0.8), (-0.3, 0.05)):
+        question = Question(chance.normal(mean, 1, (n, 4_000)), 0.3)
+        passed = hold(question, GateSettings(test="t")).above[0]
+        assert passed.mean() == pytest.approx(
+            rate, abs=4 * np.sqrt(rate * (1 - rate) / 4_000) + 0.004
+        )
+    n = queries_needed(margin=0.3, sd=1, power=0.9)
+    both_sides = GateSettings(test="t", equivalence=True)
+    found = hold(Question(chance.normal(0, 1, (n, 4_000)), 0.3), both_sides)
+    both = found.above[0] & found.below[2]
+    assert both.mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_undecided_says_how_many_queries_would_decide() -> None:
+    spread = [-20, -10, 0, 10, 20] * 5
+    one = differing(spread, 0.02).verdicts[0]
+    sd = float(np.std(np.array(spread) / 100, ddof=1))
+    assert (one.outcome, one.queries_needed) == ("UNDECIDED", queries_needed(margin=0.02, sd=sd))
+    one = differing(spread, 0.02, equivalence=True).verdicts[0]
+    assert one.queries_needed == queries_needed(margin=0.02, sd=sd, power=0.9)
+    near = differing([d - 4 for d in spread[:10] * 3], 0.07)
+    assert near.outcome == "UNDECIDED"
+    assert (near.verdicts[0].queries_needed or 31) <= 30
+    assert codes(near) == ["near-margin"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ("--effect 0.3", {"queries": 90}),
+        ("--difference 0.03 --sd 0.1", {"queries": 90}),
+        ("--effect 0.3 --n-queries 50", {"power": pytest.approx(0.5476570390)}),
+        ("--n-queries 50 --sd 0.15", {"difference": pytest.approx(0.15 * 0.4041830021)}),
+        ("--n-queries 100", {"effect": pytest.approx(0.2829126328)}),
+        ("--width 0.1 --sd 0.22360679774997896", {"queries": 79}),
+        ("--margin 0.02 --sd 0.1", {"queries": 156}),
+        ("--margin 0.02 --sd 0.1 --n-queries 156", {"power": pytest.approx(0.8, abs=0.002)}),
+    ],
+)
+def test_power_on_the_command_line(arguments: str, answer: dict[str, Any]) -> None:
+    done = CliRunner().invoke(cli, ["power", *arguments.split(), "--format", "json"])
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert {name: found[name] for name in answer} == answer
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("", "say one of --effect, --difference, --width and --margin, or how many --n-queries"),
+        ("--effect 0.3 --margin 0.1", "--width and --margin, not --effect and --margin"),
+        ("--difference 0.1", "--difference needs --sd"),
+        ("--width 1 --sd 1 --n-queries 9", "with --n-queries, say one of --effect"),
+        ("--difference 1 --n-queries 9", "--difference needs --sd"),
+        ("--difference 1 --sd 0 --n-queries 9", "--sd 0: expected a number above 0"),
+        ("--effect 0.3 --sd 1", "--effect goes without --sd"),
+        ("--effect 0.3 --sd 1 --n-queries 9", "--effect goes without --sd"),
+        ("--effect 0", "--effect=0: no number of queries is enough"),
+        ("--effect nan", "--effect nan: expected a number"),
+        ("--effect 1 --power 0.05", "--power 0.05: expected more than --alpha 0.05"),
+        ("--n-queries 9 --power 0.01", "--power 0.01: expected more than --alpha 0.05"),
+        ("--n-queries 9 --alpha 1", "--alpha 1.0: expected a number above 0 and below 0.5"),
+        ("--n-queries 1", "--n-queries 1: expected a whole number of at least 2"),
+    ],
+)
+def test_questions_of_power_that_have_no_answer(arguments: str, said: str) -> None:
+    done = CliRunner().invoke(cli, ["power", *arguments.split()])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr

@@ -1,0 +1,16 @@
+"""No step of pytrec_eval's evaluator is taken document by document."""
+
+from typing import Any
+
+import pytest
+from helpers.calls import calls_of, ranking
+
+from cranfield import pytrec_eval
+
+
+@pytest.mark.no_cover  # which has calls of its own
+def test_there_are_no_more_calls_for_more_documents() -> None:
+    judged = {"q": {f"d{i}": i % 4 for i in range(15)}}
+    evaluator: Any = pytrec_eval.RelevanceEvaluator(judged, {"map", "ndcg_cut", "recip_rank"})
+    evaluator.evaluate(ranking(300))
+    assert calls_of(evaluator.evaluate, ranking(3000)) == calls_of(evaluator.evaluate, ranking(300))

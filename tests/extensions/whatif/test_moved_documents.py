@@ -1,0 +1,68 @@
+"""Differences of two runs by documents that are moved from one to the other."""
+
+from pathlib import Path
+
+import pytest
+from helpers.explained import pair, ranked, said
+
+from cranfield import Run, evaluate, read_qrels, read_run
+
+
+def test_how_many_documents_were_moved_is_said() -> None:
+    many = [f"d{i}" for i in range(120)]
+    found = pair({"q": {"a": 1, "b": 0}}, {"x": {"q": ["b", "a"]}, "y": {"q": many}}, "RR")
+    assert "this one document of the first 100 ranks where y has it" in said(found)
+
+
+def test_what_it_costs_to_look_at_a_document_moves_with_it() -> None:
+    cost = {"a": 1.0, "b": 2.0, "c": 5.0}
+
+    def run(docs: str) -> Run:
+        rows = enumerate(docs)
+        return Run(
+            [{"query_id": "q", "doc_id": d, "score": -float(i), "cost": cost[d]} for i, d in rows]
+        )
+
+    qrels, measure = {"q": {"a": 1, "b": 1}}, "CWL('TBG', value='EC', depth=20)"
+    found = pair(qrels, [run("ab"), run("cb")], measure)
+    assert found.method == "moved"
+    values = {
+        doc: evaluate(qrels, run(docs), measure)[measure]
+        for doc, docs in (("c", "cab"), ("a", "b"))
+    }
+    assert {part.document: part.value for part in found.parts} == values
+
+
+def test_what_moved_is_said() -> None:
+    judged = {"q": {"a": 3, "b": 1, "c": 2, "x": 0}}
+    runs = {"left": {"q": [*"auvbxc"]}, "right": {"q": [*"bau"]}}
+    out = "taken out, where right does not have it (-)"
+    assert out in said(pair(judged, runs, "SetP"))
+    assert "Only left is changed" in said(pair(judged, runs, "SetP"))
+    found = said(pair(judged, runs, "RR"))  # only a, which both have
+    assert out not in found
+    assert "Only left is changed" in found
+
+
+@pytest.mark.parametrize("name", ["RR", "F@5", "IPrec@0.1", "SetP"])
+def test_documents_that_are_moved(name: str, demo_folder: Path) -> None:
+    """One by one, in a run that is really changed."""
+    qrels = read_qrels(demo_folder / "demo/qrels.txt")
+    scores = [read_run(demo_folder / f"demo/{one}.run").to_dict() for one in ("bm25", "tfidf")]
+    for query in ("q02", "q17"):
+        judged = qrels.to_dict()[query]
+        here, there = (ranked(run[query], judged) for run in scores)
+        there = there[: 20 if name == "SetP" else None]  # no common denominator
+        cut = [{query: here}, {query: there}]
+        found = pair(qrels, cut, name, query)
+        assert found.method == "moved"
+        changes = {}
+        for doc in {*here, *there}:
+            order = [one for one in here if one != doc]
+            if doc in there:
+                order.insert(there.index(doc), doc)
+            value = evaluate(qrels, {query: order}, name).per_query(name)[query]
+            if value != found.left:
+                changes[doc] = value - found.left
+        assert {part.document: part.change for part in found.parts} == changes
+        assert ("By moving:" in said(found)) == bool(changes)

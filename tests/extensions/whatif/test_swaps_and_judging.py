@@ -1,0 +1,32 @@
+"""Swaps of runs that are judged in each way."""
+
+from typing import Any
+
+import pytest
+from helpers.judging_loop import SOME, Options, as_dict, collection
+from helpers.profile import seeds
+
+from cranfield import evaluate, explain
+
+
+@pytest.mark.parametrize("chosen", SOME, ids=str)
+def test_a_swap_has_the_value_of_a_run_that_has_it(chosen: Options) -> None:
+    """A run that has the documents in the order that is found has this value, too."""
+    n_seen = 0
+    for seed in seeds(60, every=2):
+        qrels, rows, run = collection(seed, twice=False)
+        nested = as_dict(rows, run)
+        for query in sorted(set(qrels) & run):
+            found: Any = explain(qrels, nested, "nDCG", query, **chosen)
+            if found.swap is None or chosen.get("ties") == "expected":
+                continue
+            docs = [one.document for one in found.retrieved]
+            if chosen.get("judged_only"):
+                docs = [doc for doc in docs if qrels[query].get(doc, -1) >= 0]
+            i, j = found.swap.i - 1, found.swap.j - 1
+            docs[i], docs[j] = docs[j], docs[i]
+            assert (
+                found.swap.value == evaluate({query: qrels[query]}, {query: docs}, "nDCG")["nDCG"]
+            )
+            n_seen += 1
+    assert n_seen > len(seeds(60, every=2)) / 20 or chosen.get("ties") == "expected"

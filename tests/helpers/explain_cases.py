@@ -1,0 +1,48 @@
+"""Collections whose queries are explained, and what an explanation is compared with."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from cranfield import explain
+from cranfield.explanation.query import Explanation
+from helpers import oracle
+from helpers.explained import Judgments, Scores
+from helpers.profile import seeds
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"order": "rank"},
+    {"order": "given"},
+    {"scores": "single"},
+    {"ties": "ascending"},
+    {"ties": "best"},
+    {"ties": "worst"},
+    {"ties": "expected"},
+    {"depth": 4},
+    {"judged_only": True},
+    {"judged_only": True, "depth": 7, "scores": "single", "ties": "ascending"},
+]
+
+
+SEEDS = seeds(5)
+
+
+def one(*arguments: Any, **options: Any) -> Explanation:
+    found = explain(*arguments, **options)
+    assert isinstance(found, Explanation)
+    return found
+
+
+@cache
+def collection(seed: int) -> tuple[oracle.Qrels, oracle.Run]:
+    return oracle.collection(seed, n_queries=6)
+
+
+def queries(seed: int) -> Iterator[tuple[str, Judgments, Scores]]:
+    qrels, run = collection(seed)
+    for query, judged in qrels.items():
+        yield query, judged, run.get(query, {})
+
+
+IN_MEMORY = [one for one in OPTIONS if one.get("order") != "rank"]  # dicts have no rank column

@@ -1,0 +1,54 @@
+"""Gates of made scores, and of the demonstration."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from cranfield import Gate, gate
+from cranfield.cli import cli
+from helpers.folders import DEMO_QRELS, DEMO_RUNS
+from helpers.vectors import CASE_A
+
+A, B, C = CASE_A.values()
+
+
+def scores(hundredths: Sequence[float]) -> dict[str, float]:
+    return {f"q{i:03}": value / 100 for i, value in enumerate(hundredths)}
+
+
+def judged(left: Sequence[float], right: Sequence[float], margin: Any, **options: Any) -> Gate:
+    data = {"left": scores(left), "right": scores(right)}
+    return gate(data, baseline="right", margin=margin, **options)
+
+
+def differing(hundredths: Sequence[float], margin: Any, **options: Any) -> Gate:
+    return judged(hundredths, [0] * len(hundredths), margin, **options)
+
+
+QRELS = str(DEMO_QRELS)
+
+
+BM25, DENSE, FUSION, TFIDF = (
+    str(path)
+    for name in ("bm25", "dense", "fusion", "tfidf")
+    for path in DEMO_RUNS
+    if path.stem == name
+)
+
+
+def named(values: Any) -> dict[str, float]:
+    return {f"q{i:03}": float(value) for i, value in enumerate(values)}
+
+
+def run_gate(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(cli, ["gate", *arguments])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def saved_scores(folder: Path, name: str, values: Sequence[float], measure: str = "nDCG@10") -> str:
+    path = folder / f"{name}.csv"
+    rows = [f"q{i},{value}" for i, value in enumerate(values)]
+    path.write_text("\n".join([f"query_id,{measure}", *rows]) + "\n")
+    return str(path)

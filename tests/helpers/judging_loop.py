@@ -1,0 +1,199 @@
+"""A slow loop of the rules by which a run is judged, and collections for it."""
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+import numpy as np
+
+from cranfield.data.judging import Queries
+from helpers import oracle
+
+Row = tuple[str, str, float]
+
+
+Judgments = dict[str, dict[str, int]]
+
+
+Options = dict[str, Any]
+
+
+VALUES: dict[str, Any] = {
+    "AP": oracle.ap,
+    "RR": oracle.rr,
+    "P@3": lambda ranking, grades: oracle.p(ranking, grades, 3),
+    "R@3": lambda ranking, grades: oracle.r(ranking, grades, 3),
+    "nDCG@3": lambda ranking, grades: oracle.ndcg(ranking, grades, 3),
+    "DCG": oracle.dcg,
+    "NumRet": lambda ranking, grades: float(len(ranking)),
+    "NumRel": lambda ranking, grades: float(oracle.n_relevant(grades, 1)),
+}
+
+
+QUERIES: Sequence[Queries] = get_args(Queries)
+
+
+CHOICES: dict[str, Sequence[Any]] = {
+    "queries": QUERIES,
+    "ties": ("document", "ascending", "given", "expected", "best", "worst"),
+    "identical_ids": ("keep", "drop"),
+    "scores_above": (None, None, -1.0, 0, 1.0),
+    "unretrieved": ("leave-out", "below"),
+    "depth": (None, None, 1, 3),
+    "judged_only": (False, False, True),
+    "scores": ("double", "single"),
+    "duplicates": ("first", "best", "each", "once", "joined"),
+}
+
+
+AGAIN = "\0"  # at the end of an id: a row that has a rank, and does not count
+
+
+def own_rows(rows: list[Row], query: str, how: Options) -> list[tuple[str, float]]:
+    """Return the documents of a query that are kept, with their scores, in the order of the run."""
+
+    def as_told(score: float) -> float:
+        return float(np.float32(score)) if how["scores"] == "single" else score
+
+    docs = [(doc, as_told(score)) for q, doc, score in rows if q == query]
+    kept: list[tuple[str, float]] = []
+    for i, (doc, score) in enumerate(docs):
+        same = [j for j, (other, _) in enumerate(docs) if other == doc]
+        best = max(same, key=lambda j: (docs[j][1], -j))
+        counts = i == (same[0] if how["duplicates"] == "first" else best)
+        if counts or how["duplicates"] in ("each", "joined"):
+            kept.append((doc, score))
+        elif how["duplicates"] == "once":
+            kept.append((doc + AGAIN, score))
+    if how["identical_ids"] == "drop":
+        kept = [(doc, score) for doc, score in kept if doc.removesuffix(AGAIN) != query]
+    if how["scores_above"] is not None:
+        kept = [(doc, score) for doc, score in kept if score > as_told(how["scores_above"])]
+    return kept
+
+
+def in_order(tied: list[str], judged: Mapping[str, int], ties: str) -> Iterator[list[str]]:
+    """Yield the orders of documents of one score over which is averaged."""
+
+    def by(doc: str) -> bytes:
+        return doc.removesuffix(AGAIN).encode()
+
+    by_id = sorted(tied, key=by, reverse=True)
+    if ties == "expected":
+        yield from map(list, itertools.permutations(by_id))
+    elif ties == "document":
+        yield by_id
+    elif ties == "ascending":
+        yield sorted(tied, key=by)
+    elif ties == "given":
+        yield tied
+    else:
+        best = sorted(by_id, key=lambda doc: judged.get(doc, -100), reverse=True)
+        yield best if ties == "best" else best[::-1]
+
+
+def orders(
+    docs: list[tuple[str, float]], judged: Mapping[str, int], how: Options
+) -> Iterator[list[str]]:
+    """Yield the rankings of a query over which is averaged: one, except ties="expected"."""
+    levels = sorted({score for _, score in docs}, reverse=True)
+    tied = [[doc for doc, score in docs if score == level] for level in levels]
+    for several in itertools.product(*(in_order(one, judged, how["ties"]) for one in tied)):
+        cut = list(itertools.chain(*several))[: how["depth"]]
+        below = [doc for doc in judged if doc not in cut]
+        if how["unretrieved"] == "leave-out":
+            below = []
+        for last in in_order(below, judged, how["ties"]):
+            ranked = cut + last
+            if how["judged_only"]:
+                ranked = [doc for doc in ranked if judged.get(doc, -1) >= 0]
+            yield ranked
+
+
+def averaged(qrels: Judgments, rows: list[Row], run: set[str], how: Options) -> list[str]:
+    """Return the queries over which is averaged, of a run that has the queries `run`."""
+
+    def retrieved(query: str) -> bool:
+        return bool(own_rows(rows, query, how))
+
+    def relevant(query: str) -> bool:
+        return any(grade > 0 for grade in qrels[query].values())
+
+    found = {
+        "judged": set(qrels),
+        "both": set(qrels) & run,
+        "relevant": {q for q in qrels if relevant(q)},
+        "relevant-and-both": {q for q in qrels if relevant(q) and q in run},
+        "retrieved": {q for q in qrels if retrieved(q)},
+        "relevant-and-retrieved": {q for q in qrels if relevant(q) and retrieved(q)},
+        "run": {q for q in run if retrieved(q)},
+    }
+    return sorted(found[how["queries"]], key=str.encode)
+
+
+def expected(
+    qrels: Judgments, rows: list[Row], run: set[str], how: Options
+) -> dict[str, dict[str, float]]:
+    """Return {query: {measure: value}}."""
+    found = {}
+    for query in averaged(qrels, rows, run, how):
+        judged, docs = qrels.get(query, {}), own_rows(rows, query, how)
+        grades = [*judged.values()]
+        if how["duplicates"] == "joined":
+            names = [doc for doc, _ in docs]
+            grades += [judged[doc] for doc in judged for _ in range(names.count(doc) - 1)]
+        grades.sort(reverse=True)
+        every = [[judged.get(doc) for doc in ranked] for ranked in orders(docs, judged, how)]
+        found[query] = {
+            name: sum(value(ranking, grades) for ranking in every) / len(every)
+            for name, value in VALUES.items()
+        }
+    return found
+
+
+def collection(seed: int, *, twice: bool) -> tuple[Judgments, list[Row], set[str]]:
+    """Return judgments, the rows of a run, and its queries, of which some have no rows.
+
+    Few scores, of which two are the same as 32-bit floats; a query's id may be a document's. Rows
+    of a query may be apart. `twice`: documents may occur more than once.
+    """
+    chance = random.Random(seed)
+    queries = ["q1", "q10", "q2", "é", "Q", "q3"]
+    docs = ["d1", "d10", "d2", "Z", *queries[:3]]
+    qrels = {
+        query: {doc: chance.choice([-1, 0, 0, 1, 2]) for doc in chance.sample(docs, 3)}
+        for query in chance.sample(queries, chance.randint(1, 4))
+    }
+    scores = [1.0, 1.0 + 1e-9, 1.0, 2.0, 0.0, -1.0]
+    rows = []
+    for query in (run := chance.sample(queries, chance.randint(1, 5))):
+        n = chance.randint(0, 4)
+        drawn = chance.choices(docs, k=n) if twice else chance.sample(docs, n)
+        rows += [(query, doc, chance.choice(scores)) for doc in drawn]
+    if chance.random() < 0.5:  # apart, each query's rows in their order
+        places = [query for query, *_ in rows]
+        chance.shuffle(places)
+        left = {query: [row for row in rows if row[0] == query] for query in run}
+        rows = [left[query].pop(0) for query in places]
+    return qrels, rows, set(run)
+
+
+def as_dict(rows: list[Row], run: set[str]) -> dict[str, dict[str, float]]:
+    nested: dict[str, dict[str, float]] = {query: {} for query in sorted(run)}
+    for query, doc, score in rows:
+        nested[query][doc] = score
+    return nested
+
+
+SOME: list[Options] = [
+    {"ties": "given"},
+    {"ties": "given", "scores": "single", "scores_above": 0},
+    {"identical_ids": "drop"},
+    {"identical_ids": "drop", "scores_above": 0, "ties": "best"},
+    {"unretrieved": "below"},
+    {"unretrieved": "below", "depth": 2},
+    {"unretrieved": "below", "depth": 2, "judged_only": True, "ties": "given"},
+    {"unretrieved": "below", "ties": "expected", "identical_ids": "drop"},
+    {"unretrieved": "below", "ties": "worst", "scores_above": 0},
+]

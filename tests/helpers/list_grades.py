@@ -1,0 +1,11 @@
+"""A command with a list of grades."""
+
+from typing import Any
+
+from click.testing import CliRunner
+
+from cranfield.cli import cli
+
+
+def invoke(*arguments: str, stdin: str | None = None) -> Any:
+    return CliRunner().invoke(cli, ["evaluate", *arguments], input=stdin)

@@ -1,0 +1,120 @@
+"""What the documents show is what happens."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import make_docs
+import pytest
+from helpers.folders import ROOT
+from helpers.terminal import on_terminal_here
+from transcripts import rewritten, transcripts
+
+import cranfield
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def _commands_run_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transcripts.on_terminal", on_terminal_here)
+
+
+def prints_what_is_shown(page: Path, folder: Path, *, shared: bool) -> int:
+    """Run a page's commands in a folder: those on the shared data, or all others. Count them."""
+    chosen = [one for one in transcripts(page.read_text("utf-8")) if one.on_shared_data == shared]
+    for one in chosen:
+        assert one.run(folder) == one.output.rstrip(), f"{page.name}: {one.command}"
+    return len(chosen)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_shown_prints_what_is_shown(page: Path, demo_folder: Path) -> None:
+    prints_what_is_shown(page, demo_folder, shared=False)
+
+
+def test_the_commands_on_shared_data_print_what_is_shown(data: Path) -> None:
+    counts = {page.name: prints_what_is_shown(page, data, shared=True) for page in PAGES}
+    assert {name: n for name, n in counts.items() if n} == {"comparing.md": 2, "examples.md": 2}
+
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(cranfield.__path__, "cranfield.")
+    if not module.name.endswith("__main__")
+    and "adapters." not in module.name  # of packages: see test_adapters.py
+]
+
+
+@pytest.mark.parametrize("name", ["cranfield", *MODULES])
+def test_the_examples_of_the_code_run(
+    name: str, demo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(demo_folder)
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+PUBLIC = [
+    name
+    for name in cranfield.__all__
+    if not name.endswith(("Error", "__"))
+    and not isinstance(getattr(cranfield, name), cranfield.Measure)  # which has a page
+    and not hasattr(getattr(cranfield, name), "__metadata__")
+]  # annotations have no description of their own
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_an_example(name: str) -> None:
+    assert ">>> " in (getattr(cranfield, name).__doc__ or "")
+
+
+def test_the_readme_shows_commands() -> None:
+    assert len(transcripts((ROOT / "README.md").read_text("utf-8"))) >= 2
+
+
+def test_what_commands_print_can_be_written_anew(demo_folder: Path) -> None:
+    page = "A page.\n\n```console\n$ cranfield evaluate demo/qrels.txt demo/bm25.run -m AP\n{}```\n"
+    written = rewritten(page.format("old\n"), demo_folder, None)
+    assert "old" not in written
+    assert "0.3388" in written
+    assert rewritten(written, demo_folder, None) == written
+    short = rewritten(page.format("old\nold\n...\n"), demo_folder, None)
+    assert short == page.format("\n".join([*written.split("\n")[4:6], "...", ""]))
+    first, line, last = written.split("\n")[4:6] + written.split("\n")[-3:-2]
+    cut = page.format("\n".join([first, "...", line, "...", last, ""]))
+    assert rewritten(cut, demo_folder, None) == cut
+    assert rewritten(cut.replace(line, "not printed"), demo_folder, None) != cut
+    assert "not printed" not in rewritten(cut.replace(line, "not printed"), demo_folder, None)
+    other = page.replace("demo/qrels", "dl19/qrels").format("kept\n")
+    assert rewritten(other, demo_folder, None) == other  # there is no shared data to run it on
+
+
+def test_the_two_commands_that_set_everything_up_stand_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert re.findall(r"^pip install .*$", text, re.M) == [
+        "pip install . && cranfield demo",
+        "pip install '.[test]' && pytest -n auto",
+    ]
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    """If not: python scripts/make_docs.py."""
+    for path, content in make_docs.pages().items():
+        assert path.read_text("utf-8") == content, path.name
+
+
+def test_links_within_the_repository_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_no_path_of_a_machine_stands_in_the_repository() -> None:
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        read = path.suffix in {".py", ".md", ".ipynb", ".toml", ".txt"}
+        if read and not parts[0].startswith("."):
+            assert "/ho" + "me/" not in path.read_text("utf-8", "replace"), path

@@ -1,0 +1,114 @@
+"""What the pages tell people to type into a shell, or into the steps of a CI, works."""
+
+import itertools
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from helpers.commands import invoke
+from helpers.folders import DOCS
+
+from cranfield import evaluate, pool, read_qrels, read_run
+
+_BLOCK = re.compile(r"^```(?:sh|yaml)\n(.*?)^```$", re.M | re.S)
+_COMMAND = re.compile(r"^(?:- run: )?(cranfield .+)$", re.M)
+
+
+def _commands() -> list[tuple[str, list[str]]]:
+    """Return the commands of each page that has some: (page, commands)."""
+    found = []
+    for page in sorted(DOCS.rglob("*.md")):
+        text = "\n".join(_BLOCK.findall(page.read_text("utf-8")))
+        found.append((str(page.relative_to(DOCS)), _COMMAND.findall(text)))
+    return [(page, commands) for page, commands in found if commands]
+
+
+COMMANDS = _commands()
+
+
+@pytest.fixture
+def folder(demo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with the files that the pages name, made of the demonstration's."""
+    demo = tmp_path / "demo"
+    demo.symlink_to(demo_folder / "demo", target_is_directory=True)
+    qrels, run = read_qrels(demo / "qrels.txt"), read_run(demo / "bm25.run")
+    for name in ("qrels.txt", "model.qrels", "dl19.txt", "dl20.txt", "marco.txt", "qrels.parquet"):
+        qrels.write(tmp_path / name)
+    for name in (
+        "old.run",
+        "released.run",
+        "run.parquet",
+        "dl19/a.run",
+        "dl20/a.run",
+        "marco/a.run",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        run.write(tmp_path / name)
+    for name in ("bm25.run", "dense.run", "new.run", "dl19/b.run", "dl20/b.run", "marco/b.run"):
+        of = "bm25" if name.startswith("bm25") else "dense"
+        (tmp_path / name).write_bytes((demo / f"{of}.run").read_bytes())
+    judged, retrieved = qrels.to_dict(), run.to_dict()
+    rows = [(query, doc, grade) for query in judged for doc, grade in judged[query].items()]
+    (tmp_path / "qrels").mkdir()
+    text = "".join(f"{query}\t{doc}\t{grade:g}\n" for query, doc, grade in rows)
+    (tmp_path / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{text}")
+    (tmp_path / "results.json").write_text(json.dumps(retrieved))
+    text = "".join(f"{query}\t0\t{doc}\t{grade:g}\n" for query, doc, grade in rows)
+    (tmp_path / "qrels.dev.small.tsv").write_text(text)
+    ranked = {query: sorted(docs, key=lambda doc: -docs[doc]) for query, docs in retrieved.items()}
+    text = "".join(
+        f"{query}\t{doc}\t{rank}\n"
+        for query, docs in ranked.items()
+        for rank, doc in enumerate(docs, 1)
+    )
+    (tmp_path / "run.tsv").write_text(text)
+    text = "".join(f"{query},{doc},{grade:g}\n" for query, doc, grade in rows)
+    (tmp_path / "labels.csv").write_text(f"query_id,doc_id,relevance\n{text}")
+    for name in ("rag.json", "rag-new.json"):
+        (tmp_path / name).write_bytes((demo / name).read_bytes())
+    asked = pool(qrels, run, k=20, unjudged=True).to_csv()
+    for name, grade in (("pool", ""), ("ann", "1"), ("ben", "0")):
+        (tmp_path / f"{name}.csv").write_text(asked.replace(",\n", f",{grade}\n"))
+    (tmp_path / "clicks.csv").write_text("user,item\nann,a\nann,b\nbob,c\n")
+    (tmp_path / "recs.csv").write_text("user,item,score\nann,a,2\nann,x,1\nbob,y,3\nbob,c,2\n")
+    for system, score in (("old", 0.4), ("new", 0.5)):  # as trec_eval -q writes them
+        lines = [f"map\t{query}\t{score + i / 100}\n" for i, query in enumerate(judged)]
+        (tmp_path / f"{system}.txt").write_text("".join(lines))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("page", "commands"), COMMANDS, ids=[page for page, _ in COMMANDS])
+def test_what_a_page_tells_to_type_works(page: str, commands: list[str], folder: Path) -> None:
+    for command in commands:
+        words = [
+            path
+            for word in shlex.split(command)[1:]
+            for path in (sorted(map(str, Path().glob(word))) or [word] if "*" in word else [word])
+        ]
+        done = invoke(*words)
+        statuses = (0, 1, 3) if words[0] == "gate" else (0,)
+        assert done.exit_code in statuses, f"{page}: {command}\n{done.output}"
+        for before, name in itertools.pairwise(words):
+            if before == "-o":
+                assert (folder / name).stat().st_size > 0, f"{page}: {command}"
+
+
+@pytest.mark.more
+@pytest.mark.filterwarnings("ignore")  # of Dask, on pandas
+def test_the_recipe_for_dask_has_the_exact_means(folder: Path) -> None:
+    pytest.importorskip("dask.dataframe")
+    page = (DOCS / "background" / "scale.md").read_text("utf-8")
+    (recipe,) = (one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "dask" in one)
+    read_qrels("demo/qrels.txt").write("judgments.parquet")
+    read_run("demo/dense.run").write("recommendations.parquet")
+    found: dict[str, dict[str, float]] = {}
+    exec(compile(recipe, "scale.md", "exec"), found)  # noqa: S102 - it is the page's
+    expected = evaluate("demo/qrels.txt", "demo/dense.run", "nDCG@10 AP").means(exact=True)
+    assert found["means"] == expected
+
+
+def test_pages_have_commands_that_are_run() -> None:
+    assert sum(len(commands) for _, commands in COMMANDS) >= 15

@@ -1,0 +1,315 @@
+"""Every result in every form: its own reader takes it back, no matter what the ids are."""
+
+import csv
+import gzip
+import io
+import json
+import pkgutil
+import re
+import warnings
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib import import_module
+from inspect import isabstract
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from helpers.hard_names import NAMES, NUGGETS, OTHERS, QRELS, RESULTS, RUNS
+from markdown_it import MarkdownIt
+
+import cranfield
+from cranfield import CranfieldWarning, evaluate
+from cranfield.cli import cli
+from cranfield.errors import printable
+from cranfield.render.shown import FORMS, Shown
+
+WIDE = ("scores", "systems")  # whose frames have a column for each measure, as they always had
+
+
+@pytest.fixture(params=RESULTS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def found(name: str) -> Shown:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CranfieldWarning)
+        result: Shown = RESULTS[name]()
+    return result
+
+
+def test_every_result_of_the_package_is_here() -> None:
+    for module in pkgutil.walk_packages(cranfield.__path__, "cranfield."):
+        if not module.name.endswith("__main__") and ".adapters." not in module.name:
+            import_module(module.name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CranfieldWarning)
+        seen = {type(make()) for make in RESULTS.values()}
+    results = {one for one in _below(Shown) if one.__module__.startswith("cranfield.")}
+    assert {one for one in results if not isabstract(one)} == seen
+
+
+def _below(one: type[Any]) -> Iterator[type[Any]]:
+    for each in type.__subclasses__(one):
+        yield each
+        yield from _below(each)
+
+
+def test_rows_have_the_header(found: Shown) -> None:
+    rows = found.rows()
+    assert all(list(row) == list(found.header) for row in rows)
+    assert rows == json.loads(json.dumps(rows)), "plain values"
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_separated_values(found: Shown, delimiter: str) -> None:
+    make = found.to_csv if delimiter == "," else found.to_tsv
+    header, *rows = csv.reader(io.StringIO(make(), newline=""), delimiter=delimiter)
+    assert header == list(found.header)
+    expected = [["" if one is None else str(one) for one in row.values()] for row in found.rows()]
+    assert rows == expected
+    _, *quoted = csv.reader(io.StringIO(make("quoted"), newline=""), delimiter=delimiter)
+    number = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.IGNORECASE)
+    for row, plain in zip(quoted, expected, strict=True):
+        for cell, was in zip(row, plain, strict=True):
+            assert number.fullmatch(cell) or not cell.startswith(("=", "+", "-", "@"))
+            assert cell.removeprefix("'") == was.removeprefix("'")
+
+
+def test_json(name: str, found: Shown) -> None:
+    assert [json.loads(line) for line in found.to_jsonl().splitlines()] == found.rows()
+    document = json.loads(found.to_json())
+    assert json.loads(json.dumps(found.to_dict()))
+    if name in WIDE:
+        assert [run["run"] for run in document["runs"]] == NAMES[: len(document["runs"])]
+    elif name == "nuggets":
+        assert list(document["means"]) == NAMES
+    else:
+        assert document == json.loads(json.dumps(found.to_dict()))
+
+
+def test_frames(name: str, found: Shown) -> None:
+    table, pandas, polars = found.to_arrow(), found.to_pandas(), found.to_polars()
+    assert list(table.column_names) == list(pandas.columns) == list(polars.columns)
+    assert len(table) == len(pandas) == len(polars)
+    assert polars.rows() == [tuple(row.values()) for row in table.to_pylist()]
+    if name in WIDE:
+        assert table.column_names[:2] == ["run", "query_id"]
+        return
+    assert table.column_names == list(found.header)
+    for column in found.header:
+        values = [row[column] for row in found.rows()]
+        texts = any(isinstance(one, str) for one in values)  # among numbers, all are texts
+        expected = [None if one is None or not texts else str(one) for one in values]
+        assert table[column].to_pylist() == (expected if texts else values)
+
+
+class Page(HTMLParser):
+    """The tags of a page, and the texts of its cells."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.cells: list[str] = []
+        self.inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+        if tag in ("td", "th"):
+            self.inside = True
+            self.cells.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.cells[-1] += data
+
+
+def cells_of(found: Shown, *, raised: bool = True) -> list[str]:
+    """Return the texts of all cells, as they are to be seen, with their superscripts or without."""
+    return [
+        printable(str(cell)) + (table.raised.get((r, c), "") if raised else "")
+        for table in found.tables()
+        for r, row in enumerate([table.header, *table.rows], -1)
+        for c, cell in enumerate(row)
+    ]
+
+
+PART = {"p", "table", "thead", "tbody", "tr", "th", "td", "strong", "u", "sup", "div"}
+WHOLE = PART | {"html", "head", "meta", "title", "style", "body"}
+
+
+def test_html(found: Shown) -> None:
+    expected = cells_of(found)
+    for page, tags in ((found.to_html(), PART), (found.to_html(whole=True), WHOLE)):
+        read = Page(page)
+        assert read.cells == expected
+        assert read.tags <= tags
+    assert found.to_html(whole=True).startswith("<!DOCTYPE html>\n<html>")
+    assert '<meta charset="utf-8">' in found.to_html(whole=True)
+    assert Page(found._repr_html_()).cells == expected
+
+
+def test_markdown(found: Shown) -> None:
+    tokens = MarkdownIt("commonmark").enable(["table"]).parse(found.to_markdown())
+    opened = [one.type for one in tokens if one.nesting == 1]
+    assert opened.count("table_open") == len(found.tables())
+    assert "html_block" not in {one.type for one in tokens}
+    cells = [
+        "".join(part.content for part in after.children or () if part.type != "html_inline")
+        for token, after in pairwise(tokens)
+        if token.type in ("td_open", "th_open")
+    ]
+    assert [one.split() for one in cells] == [one.split() for one in cells_of(found)]
+
+
+def test_latex_and_text(found: Shown) -> None:
+    latex, tables = found.to_latex(), found.tables()
+    assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == len(tables)
+    n_rows = sum(1 + len(table.rows) for table in tables)
+    assert sum(line.endswith(" \\\\") for line in latex.splitlines()) == n_rows
+    text = found.to_text()
+    assert text == str(found)
+    assert all(line.isprintable() for line in text.split("\n"))
+    for cell in cells_of(found, raised=False) if not isinstance(found, cranfield.Check) else ():
+        assert cell.strip() in text
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("scores", {"per_query": True}),
+        ("systems", {"per_query": True}),
+        ("nuggets", {"per_query": True}),
+        ("agreement", {"per_query": True}),
+        ("comparison", {"means": True, "changes": 2}),
+        ("explanation", {"limit": 1}),
+        ("explanation of a mean", {"limit": 1}),
+        ("difference", {"limit": 1}),
+    ],
+)
+def test_what_tables_take_each_form_takes(found: Shown, how: dict[str, Any]) -> None:
+    n_rows = sum(len(table.rows) for table in found.tables(**how))
+    assert n_rows != sum(len(table.rows) for table in found.tables())
+    for page in (found.to_html(**how), found.to_html(whole=True, **how)):
+        assert page.count("<tr>") == n_rows + page.count("<thead>")
+    assert found.to_text(**how) != found.to_text()
+    assert found.to_markdown(**how) != found.to_markdown()
+    assert found.to_latex(**how) != found.to_latex()
+    if "per_query" in how:
+        assert len(found.rows(**how)) > len(found.rows())
+        assert found.to_csv(**how).startswith(",".join(found.header))
+
+
+# ---- what one run's scores can do, several runs' can --------------------------------------------
+
+
+def test_several_runs_give_what_each_gives() -> None:
+    systems = evaluate(QRELS, RUNS, "AP P@2")
+    for run, scores in systems.items():
+        assert systems.means()[run] == scores.means()
+        assert systems.per_query("AP")[run] == scores.per_query("AP")
+        assert systems.to_dict()[run] == scores.to_dict()
+        assert [row for row in systems.rows(per_query=True) if row["run"] == run] == scores.rows(
+            per_query=True
+        )
+
+
+# ---- -o FILE -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with judgments, runs and nuggets, in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    for path, content in {
+        **{f"r{i}.json": RUNS[name] for i, name in enumerate(NAMES)},
+        "qrels.json": QRELS,
+        "others.json": OTHERS,
+    }.items():
+        (tmp_path / path).write_text(json.dumps(content))
+    rows = [
+        dict(zip(("query", "answer", "nugget", "importance", "assignment"), row, strict=True))
+        for row in NUGGETS
+    ]
+    (tmp_path / "nuggets.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return tmp_path
+
+
+COMMANDS = {
+    "evaluate": "qrels.json r0.json r1.json",
+    "compare": "qrels.json r0.json r1.json -m AP --flips 20",
+    "gate": "qrels.json r0.json r1.json --baseline r0.json --margin 0.5 -m AP --flips 20",
+    "explain": "qrels.json r0.json -m AP",
+    "correlate": "qrels.json r0.json r1.json r2.json -m AP -m P@2 --flips 20 --resamples 10",
+    "reproduce": "qrels.json r0.json r1.json r1.json r2.json -m AP",
+    "agreement": "qrels.json others.json",
+    "power": "--effect 0.3",
+    "nuggets": "nuggets.jsonl",
+    "check": "qrels.json r0.json",
+}
+
+
+def invoke(command: str, *more: str) -> Result:
+    return CliRunner().invoke(cli, [command, *COMMANDS[command].split(), *more])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_has_what_is_printed(command: str, form: str, files: Path) -> None:
+    alone = invoke(command, "--format", form)
+    written = [f"-o{files}/made{suffix}" for suffix in FORMS.values()]
+    beside = invoke(command, "--format", form, *written)
+    assert (beside.exit_code, beside.stdout) == (alone.exit_code, alone.stdout)
+    page = (files / f"made{FORMS[form]}").read_bytes().decode()
+    assert page == alone.stdout, "and no file has another form than its suffix says"
+    assert len({path.read_bytes() for path in files.glob("made.*")}) == len(FORMS)
+
+
+def test_a_file_is_compressed_as_its_name_says(files: Path) -> None:
+    done = invoke("evaluate", "--format", "csv", "-o", "made.csv.gz")
+    assert gzip.decompress((files / "made.csv.gz").read_bytes()).decode() == done.stdout
+
+
+@pytest.mark.parametrize("path", ["made.xlsx", "made", "-", "made.csv.doc"])
+def test_an_unknown_suffix_is_refused_before_anything_is_read(path: str, files: Path) -> None:
+    done = CliRunner().invoke(cli, ["evaluate", "no.qrels", "no.run", "-o", path])
+    assert done.exit_code == 2
+    assert ".txt, .md, .tex, .html, .csv, .tsv, .json, .jsonl" in done.stderr
+    assert not list(files.glob("made*"))
+
+
+def test_no_file_that_is_read_is_written(files: Path) -> None:
+    before = (files / "r1.json").read_bytes()
+    done = invoke("compare", "-o", f"{files}/r1.json")
+    assert done.exit_code == 2
+    assert "is read by this command" in done.stderr
+    assert (files / "r1.json").read_bytes() == before
+
+
+def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(files: Path) -> None:
+    done = CliRunner().invoke(cli, ["evaluate", "no.qrels", "no.run", "-o", "nowhere/made.csv"])
+    assert done.exit_code == 2
+    assert "there is no folder nowhere" in done.stderr
+
+
+def test_one_file_that_cannot_be_written_keeps_nothing_back(files: Path) -> None:
+    (files / "made.csv").mkdir()
+    done = invoke("evaluate", "-o", "made.csv", "-o", "made.md", "--format", "csv")
+    assert done.exit_code == 2
+    assert "made.csv: cannot be written" in done.stderr
+    assert done.stdout.startswith("run,measure,query_id,value\n")
+    assert (files / "made.md").read_text().startswith("| run ")
+
+
+def test_formulas_are_quoted_in_a_file(files: Path) -> None:
+    done = invoke("evaluate", "-q", "--format", "table", "--formulas", "quoted", "-o", "made.csv")
+    assert done.exit_code == 0, done.stderr
+    assert '"\'=1+1"' in (files / "made.csv").read_text()

@@ -1,0 +1,61 @@
+"""The collections that other tools are run on, and the table of these tools."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from helpers.folders import ROOT
+from small_collections import TRAITS, generated
+from tools import TOOLS
+
+DRIVERS = ROOT / "scripts" / "conventions"
+SEEDS = range(60)
+
+
+def has(trait: str, one: dict[str, Any]) -> bool:
+    """Look for a trait in the collection itself."""
+    qrels, run, lists = one["qrels"], one["run"], one["lists"]
+    return {
+        "missing": bool(qrels.keys() - run.keys()),
+        "empty": any(not of for of in run.values()),
+        "unjudged": bool(run.keys() - qrels.keys()),
+        "duplicates": any(len(of) > len(set(of)) for of in lists.values()),
+        "identical": any(query in of for query, of in run.items()),
+    }[trait]
+
+
+@pytest.mark.parametrize("trait", ["missing", "empty", "unjudged", "duplicates", "identical"])
+def test_a_collection_has_what_it_says_and_nothing_else(trait: str) -> None:
+    by_seed = {seed: generated(seed) for seed in SEEDS}
+    said = {seed for seed, one in by_seed.items() if trait in one["about"].split(", ")}
+    found = {seed for seed, one in by_seed.items() if has(trait, one)}
+    # what is taken away or added later may undo a trait: the one query that had it is gone
+    assert found <= said
+    assert len(found) > len(said) / 2
+
+
+def test_every_trait_is_in_some_collection() -> None:
+    said = {trait for seed in SEEDS for trait in generated(seed)["about"].split(", ")}
+    assert set(TRAITS) <= said
+
+
+def test_the_same_seed_gives_the_same_collection_and_its_lists_follow_the_scores() -> None:
+    for seed in SEEDS:
+        one = generated(seed)
+        assert one == generated(seed)
+        for query, documents in one["lists"].items():
+            assert set(documents) == set(one["run"][query])
+            if "duplicates" not in one["about"]:
+                scores = [one["run"][query][document] for document in documents]
+                assert all(above >= below for above, below in pairwise(scores))
+
+
+def test_each_tool_has_a_driver_and_each_driver_a_tool() -> None:
+    assert {f"run_{name}.py" for name in TOOLS} == {path.name for path in DRIVERS.glob("run_*.py")}
+
+
+def test_a_value_that_no_convention_claims_has_no_counterpart() -> None:
+    ranx = TOOLS["ranx"].variants["ranx"]
+    assert ranx.counterpart("nDCG_burges@10") == ("ranx", "nDCG(gain='exp2')@10")
+    assert ranx.counterpart("Hit@10") == ("ranx", "Success@10")
+    assert TOOLS["trectools"].variants["file"].counterpart("AP@10") is None
