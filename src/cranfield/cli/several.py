@@ -44,11 +44,12 @@ class Several:
     rel: float | None
     judging: Judging
     data: DataOptions
+    of_judgments: tuple[str, ...] = ()  # other options of the command that saved scores have not
 
     def __post_init__(self) -> None:
         if self.saved:
             flags.refuse_options(
-                READING | {"rel", "bounds"},
+                READING | {"rel", "bounds", *self.of_judgments},
                 "says how judgments and runs are taken; saved scores are as they are",
             )
             return

@@ -53,7 +53,7 @@ def command(
     cranfield correlate demo/qrels.txt demo/*.run --qrels second.qrels
     cranfield correlate demo/qrels.txt demo/*.run -m 'P@10,20' --reference P@10
     """  # noqa: D301 - click's mark for lines to keep
-    several = Several(qrels, runs, names, saved, alignment, rel, judging, data)
+    several = Several(qrels, runs, names, saved, alignment, rel, judging, data, ("others",))
     refuse_two_inputs(qrels, *others, *runs)
     if others and "-" in runs:
         raise InputError("the standard input, `-`, can be read only once: save the run in a file")
