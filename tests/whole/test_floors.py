@@ -6,6 +6,7 @@ extensions import from the floors, and the floors know the table in `extensions/
 """
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -232,7 +233,10 @@ def test_tests_of_the_core_pass_alone() -> None:
     paths = [str(ROOT / "tests" / "core" / path) for path in CORE_TESTS]
     options = ["--core-alone", "--profile", "quick", "-q", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, *paths]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    environment = {**os.environ, "PYTEST_ADDOPTS": ""}  # such as the coverage of all tests
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600
+    )
     assert run.returncode == 0, run.stdout
 
 
