@@ -93,8 +93,11 @@ def names_of(kind: type[Any]) -> list[str]:
 
 _PARTS: Mapping[str, type[Any]] = {"effects": Effects, "beliefs": Beliefs}  # of a Pair
 _PART_OF = {name: part for part, kind in _PARTS.items() for name in names_of(kind)}
-_SIZES, _SHARES = names_of(Effects)[:5], names_of(Effects)[5:]
-_EXPORTED_AFTER = {"skewness": _SIZES, "losses": [*_SHARES, *names_of(Beliefs)]}
+_FIRST_SHARE = names_of(Effects).index("cliff")  # effects from here on are exported later
+_EXPORTED_AFTER = {
+    "skewness": names_of(Effects)[:_FIRST_SHARE],
+    "losses": [*names_of(Effects)[_FIRST_SHARE:], *names_of(Beliefs)],
+}
 
 
 @dataclass(frozen=True)
